@@ -109,7 +109,7 @@ define install
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . || $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@# Load the service once, so that what Python compiles of it is kept, also where PYTHONDONTWRITEBYTECODE is set.
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import gridloom.serving.supervisor, gridloom.serving.serve, gridloom.app, gridloom.simulator.__main__"
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import gridloom.commands.serving.supervisor, gridloom.commands.serving.serve, gridloom.app, gridloom.sandbox.simulator.__main__"
 endef
 
 $(VENV)/server.stamp: $(VENV)/uv.stamp requirements/build.lock pyproject.toml

@@ -29,8 +29,8 @@ from bench.local_cluster import cluster
 from bench.service_log import ENVIRONMENT, find_error_lines, read_failed_jobs, read_versions
 from bench.simulated_days import compare, play_days
 from gridloom.app import ROUTE_MODULES, SANDBOX_ROUTE_MODULES
-from gridloom.database.server.embedded import dsn_of_running
-from gridloom.edge import operations_of
+from gridloom.platform.database.server.embedded import dsn_of_running
+from gridloom.platform.http import operations_of
 
 
 def survey(address: str) -> list[Line]:
@@ -133,7 +133,9 @@ def survey_database(database: str | None, days: SurveyedDays | None = None, keep
         }
         if database:
             environment["GRIDLOOM_DATABASE_URL"] = database
-        product = stack.enter_context(process([sys.executable, "-m", "gridloom.cli", "serve"], environment, log))
+        product = stack.enter_context(
+            process([sys.executable, "-m", "gridloom.commands.cli", "serve"], environment, log)
+        )
         address = f"http://127.0.0.1:{port}"
         await_answer(address, "/health/ready", product)
         lines = survey(address)

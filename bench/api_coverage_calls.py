@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridloom.edge import Operation
+from gridloom.platform.http import Operation
 
 TIMEOUT_S = 180
 """Generous: a move of the clock answers when all that fell due on the way has happened."""

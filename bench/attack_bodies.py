@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from bench.attack_harness import Probe, Scene, Seen
 from bench.virtual_assets import Battery, daily_powers
 from gridloom.app import ROUTE_MODULES
-from gridloom.edge import operations_of
-from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON, PARQUET
+from gridloom.platform.http import operations_of
+from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON, PARQUET
 
 TIME = "2026-01-05T10:00:00Z"
 ASSET_ID = "0197a5c0-0000-7000-8000-000000000001"

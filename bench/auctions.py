@@ -18,9 +18,9 @@ from bench.ceiling import Bare
 from bench.harness import NUMBER, Harness, Organisation, Request
 from bench.load import Plan, Run
 from gridloom.auctions.clearing import CLEARING, clear
-from gridloom.database.pool import prepare_connection
-from gridloom.jobs import cancel
 from gridloom.kernel.ids import uuid7
+from gridloom.platform.database.pool import prepare_connection
+from gridloom.platform.jobs import cancel
 
 CEILING = Bare()
 BIDDERS = 8

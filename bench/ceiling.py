@@ -17,7 +17,7 @@ from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from gridloom.database.pool import create_pool
+from gridloom.platform.database.pool import create_pool
 
 Handler = Callable[["asyncpg.Pool[asyncpg.Record]", str, bytes], Awaitable[Any]]
 """Pool, the last part of the path, body → anything orjson can write, or bytes as they are."""

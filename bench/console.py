@@ -14,9 +14,9 @@ from statistics import median
 from typing import Any
 
 from playwright.sync_api import Browser, Response, sync_playwright
-from tests.console.journeys.conftest import NO_BROWSER, find_chromium
-from tests.console.journeys.scene import BERLIN, Scene, make_scene
 from tests.people import PASSWORD as MEMBER_PASSWORD
+from tests.platform.console.journeys.conftest import NO_BROWSER, find_chromium
+from tests.platform.console.journeys.scene import BERLIN, Scene, make_scene
 
 from bench.console_sign_in import sign_in
 from bench.harness import PASSWORD, USERNAME, Harness

@@ -13,7 +13,7 @@ import time
 from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.console.journeys.conftest import NO_BROWSER, find_chromium
+from tests.platform.console.journeys.conftest import NO_BROWSER, find_chromium
 
 from bench.console_sign_in import sign_in
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
-from tests.console.journeys.conftest import NO_BROWSER, find_chromium
+from tests.platform.console.journeys.conftest import NO_BROWSER, find_chromium
 
 from bench.console_sign_in import MAX_WAIT_MS, sign_in
 

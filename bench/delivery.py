@@ -17,7 +17,6 @@ import numpy as np
 import psutil
 
 from bench.harness import Client, Harness
-from gridloom.database.pool import create_pool
 from gridloom.delivery.model import BatteryLimits, StartState
 from gridloom.delivery.plan_store import _array_cache, changed_chunks, join_chunks, lock_zone
 from gridloom.delivery.planning.distribution import energy_changes_kwh
@@ -26,6 +25,7 @@ from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
 from gridloom.delivery.runs.due_gates import wait_for_writers
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.platform.database.pool import create_pool
 from gridloom.wiring import provide_dependencies
 
 VIRTUAL, BATTERIES, PERIODS = 1_000, 100, 96

@@ -25,8 +25,8 @@ from typing import Any
 import psutil
 
 from bench.load import NUMBER, Load, Measured, Plan, Request
-from gridloom.database.server.embedded import dsn_of_running
-from gridloom.database.server.processes import end_with_parent
+from gridloom.platform.database.server.embedded import dsn_of_running
+from gridloom.platform.database.server.processes import end_with_parent
 
 RESULTS = Path(__file__).parent / "results"
 USERNAME, PASSWORD = "bench-operator", "a long bench password 7"
@@ -263,7 +263,7 @@ def running(
         address = f"http://127.0.0.1:{port}"
         product = stack.enter_context(
             process(
-                [sys.executable, "-m", "gridloom.cli", "serve"],
+                [sys.executable, "-m", "gridloom.commands.cli", "serve"],
                 {
                     "GRIDLOOM_ENVIRONMENT": "sandbox",
                     "GRIDLOOM_HOME": str(home),

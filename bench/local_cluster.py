@@ -23,7 +23,7 @@ import asyncpg
 
 from bench.harness import PASSWORD, USERNAME, await_answer, free_port, process
 from bench.standby import StandbyPostgres
-from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.platform.database.server.embedded import EmbeddedPostgres
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Cluster:
             "GRIDLOOM_PUBLIC_RATE_LIMIT": "1000000000",
             **(more or {}),
         }
-        command = [sys.executable, "-m", "gridloom.cli", "serve"]
+        command = [sys.executable, "-m", "gridloom.commands.cli", "serve"]
         service = self.stack.enter_context(process(command, environment, log))
         address = f"http://127.0.0.1:{port}"
         await_answer(address, "/health/ready", service)

@@ -19,12 +19,12 @@ import psutil
 
 from bench import telemetry, telemetry_overwrites, telemetry_reads, tsdb_comparison
 from bench.harness import Client, Harness
-from gridloom.database.pool import create_pool
 from gridloom.market_calendar import market_date
 from gridloom.monitoring import blocks, segments
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.model import Points, SignalSeries
 from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.platform.database.pool import create_pool
 from gridloom.wiring import provide_dependencies
 
 ARROW = "application/vnd.apache.arrow.stream"

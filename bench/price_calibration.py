@@ -18,10 +18,10 @@ import msgspec
 import numpy as np
 
 from gridloom.kernel.market_time import MARKET_ZONE
-from gridloom.simulator.market import coefficients
-from gridloom.simulator.market.calendar import DayType, day_type
-from gridloom.simulator.market.coefficients import FILE, Coefficients, Floats
-from gridloom.simulator.market.day_ahead import DayAhead
+from gridloom.sandbox.simulator.market import coefficients
+from gridloom.sandbox.simulator.market.calendar import DayType, day_type
+from gridloom.sandbox.simulator.market.coefficients import FILE, Coefficients, Floats
+from gridloom.sandbox.simulator.market.day_ahead import DayAhead
 
 PRICES = "day_ahead_DE-LU_2020-2025.csv"
 SOURCE = "Bundesnetzagentur | SMARD.de, CC BY 4.0"
@@ -33,7 +33,7 @@ PERSISTENCE, LEVEL_WEIGHT, COURSE_WEIGHT, REST_WEIGHT, BROAD_COURSES = 1.03, 1.1
 QUARTER_CHANCE = 0.4
 """A day's normal deviations have thinner common tails than real ones, so that too much of them would be the chance of
 single hours, and the quarter-hours of one autumn are rougher than a year's. With these weights forecasts earn on
-generated days what they earn on real ones: tests/simulator/test_predictability.py."""
+generated days what they earn on real ones: tests/sandbox/simulator/test_predictability.py."""
 PROBABILITIES = [0.0005, 0.003, 0.01, 0.03, *np.linspace(0.06, 0.94, 23), 0.97, 0.99, 0.997, 0.9995]
 PRICE_PROBABILITIES = [0.0001, 0.0005, 0.002, 0.006, *np.linspace(0.01, 0.99, 50), 0.994, 0.998, 0.9995, 0.9999]
 TRIAL_SEEDS = range(1, 17)

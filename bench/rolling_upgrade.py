@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.harness import MEMBER_PASSWORD, PASSWORD, USERNAME, Client, await_answer, free_port, process
-from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.platform.database.server.embedded import EmbeddedPostgres
 from gridloom_client import Client as SdkClient
 from gridloom_client.errors import GridloomError
 
@@ -170,7 +170,7 @@ class Service:
     def start(self, sources: Path) -> None:
         self._stack = ExitStack()
         environment = {**settings_of(sources, self.dsn, self.place), "GRIDLOOM_PORT": str(self.port)}
-        command = [sys.executable, "-m", "gridloom.cli", "serve"]
+        command = [sys.executable, "-m", "gridloom.commands.cli", "serve"]
         started = self._stack.enter_context(process(command, environment, self.place / f"service-{self.port}.log"))
         await_answer(f"http://127.0.0.1:{self.port}", "/health/ready", started)
 
@@ -199,7 +199,7 @@ def settings_of(sources: Path, dsn: str, place: Path) -> dict[str, str]:
 def run_migrations(sources: Path, dsn: str, place: Path) -> int:
     """How many were applied."""
     environment = {**os.environ, **settings_of(sources, dsn, place)}
-    command = [sys.executable, "-m", "gridloom.cli", "migrate"]
+    command = [sys.executable, "-m", "gridloom.commands.cli", "migrate"]
     done = subprocess.run(command, env=environment, cwd=place, check=True, capture_output=True, text=True)
     return done.stdout.count("applied ")
 

@@ -20,8 +20,8 @@ from typing import NoReturn
 
 import psutil
 
-from gridloom.database.pool import create_pool, detect_distribution
-from gridloom.jobs import JobRunner
+from gridloom.platform.database.pool import create_pool, detect_distribution
+from gridloom.platform.jobs import JobRunner
 from gridloom.wiring import provide_dependencies
 
 

@@ -14,14 +14,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
-from tests.simulator.economy import Month, live_month
+from tests.sandbox.simulator.economy import Month, live_month
 
 from bench.price_calibration import YEAR, hourly_days, read_prices
-from gridloom.simulator.market.calendar import hours_of
-from gridloom.simulator.market.day_ahead import DayAhead
-from gridloom.simulator.market.intraday import IntradayAuction, periods_of_third
-from gridloom.simulator.market.market_data import MarketData
-from gridloom.simulator.scenario import TRADERS
+from gridloom.sandbox.simulator.market.calendar import hours_of
+from gridloom.sandbox.simulator.market.day_ahead import DayAhead
+from gridloom.sandbox.simulator.market.intraday import IntradayAuction, periods_of_third
+from gridloom.sandbox.simulator.market.market_data import MarketData
+from gridloom.sandbox.simulator.scenario import TRADERS
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures" / "sandbox"
 SEED, SIMULATED_YEAR, FIRST_DAY = 1, 2026, date(2026, 10, 17)

@@ -25,8 +25,8 @@ import asyncpg
 
 from bench.harness import PASSWORD, USERNAME, Client, await_answer, free_port, process
 from bench.service_log import ENVIRONMENT, find_error_lines, read_failed_jobs
-from gridloom.database.server.embedded import dsn_of_running
 from gridloom.kernel.market_time import floor_to_period, market_day_of, market_day_window
+from gridloom.platform.database.server.embedded import dsn_of_running
 
 DAYS, SEED = 2, 5
 PATIENCE_S = 1_800.0
@@ -85,7 +85,7 @@ def _serve_sandbox(database: str | None, home: Path, log: Path, *, is_simulated:
         "GRIDLOOM_SIMULATOR_DAYS": str(DAYS),
         "GRIDLOOM_SIMULATOR_SEED": str(SEED),
     }
-    with process([sys.executable, "-m", "gridloom.cli", "serve"], environment, log) as product:
+    with process([sys.executable, "-m", "gridloom.commands.cli", "serve"], environment, log) as product:
         address = f"http://127.0.0.1:{port}"
         await_answer(address, "/health/ready", product, 120)
         yield address

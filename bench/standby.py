@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from gridloom.database.server.binaries import Binaries, find_binaries, make_world_readable
-from gridloom.database.server.embedded import NAME, EmbeddedPostgres
-from gridloom.database.server.processes import OsUser, TraversablePath, run_command, server_account
+from gridloom.platform.database.server.binaries import Binaries, find_binaries, make_world_readable
+from gridloom.platform.database.server.embedded import NAME, EmbeddedPostgres
+from gridloom.platform.database.server.processes import OsUser, TraversablePath, run_command, server_account
 
 
 class StandbyPostgres(EmbeddedPostgres):

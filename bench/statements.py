@@ -13,8 +13,8 @@ from tests.revenue.world import World
 
 from bench.ceiling import Bare
 from bench.harness import Client, Harness, Organisation, Request, cpu_seconds
-from gridloom.database.pool import create_pool
 from gridloom.kernel.market_time import market_day_window
+from gridloom.platform.database.pool import create_pool
 
 MONTH_AGO_DAYS = 31
 MAX_CPU_S = 60.0

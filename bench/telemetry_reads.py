@@ -13,12 +13,12 @@ import psutil
 
 from bench import telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
-from gridloom.database.pool import create_pool
 from gridloom.market_calendar import market_date
 from gridloom.monitoring import blocks
 from gridloom.monitoring.model import SignalSeries
 from gridloom.monitoring.store import compaction as compaction_store
 from gridloom.monitoring.store import heads
+from gridloom.platform.database.pool import create_pool
 
 ARROW = "application/vnd.apache.arrow.stream"
 FIRST_DAY = 20089

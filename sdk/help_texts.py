@@ -18,7 +18,7 @@ def write_help_texts() -> str:
 
 
 def _list_texts() -> Iterator[tuple[str, str]]:
-    from gridloom.cli import app as operator_app
+    from gridloom.commands.cli import app as operator_app
 
     for name in USER_COMMANDS:
         yield from _render_tree(make_app(name), [name])

@@ -22,17 +22,17 @@ from tests.samples import Sampler
 from gridloom.app import ROUTE_MODULES
 from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.runs.store import Run, add_run
-from gridloom.edge import EVENT_STREAM, Operation, operations_of
-from gridloom.edge.application import Application
-from gridloom.edge.fields import to_json
-from gridloom.identity.permissions import Role
-from gridloom.identity.store.grants import insert_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of
 from gridloom.optimiser.backtests.model import Backtest
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
+from gridloom.platform.http import EVENT_STREAM, Operation, operations_of
+from gridloom.platform.http.application import Application
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.identity.store.grants import insert_asset
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
 from gridloom.statements.model import Month, NewStatement, statement_id

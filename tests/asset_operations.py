@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.assets import PARAMETERS, register_asset
 
-from gridloom.identity.permissions import GRANTABLE
+from gridloom.platform.identity.permissions import GRANTABLE
 
 if TYPE_CHECKING:
     import httpx2

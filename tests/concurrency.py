@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
 
 
 async def answer_after_change(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tests.access import Access
     from tests.people import OrganisationUnderTest, People
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
     from gridloom.settings import Settings
 
 __all__ = [
@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Rooms whose tests share what takes a process long to make: a world of some days, a browser before a service.
-WHOLE_ROOMS = ("tests/console/journeys/", "tests/simulator/")
+WHOLE_ROOMS = ("tests/platform/console/journeys/", "tests/sandbox/simulator/")
 GATHERS = re.compile(r"^from tests\.database\.\w+ import .*\bgather(_all)?\b", re.MULTILINE)
 """In files whose tests have the statements of all sources read, which takes a process seconds."""
 
@@ -276,7 +276,7 @@ async def database_url() -> AsyncIterator[str]:
     """One database a test process, with its operator; tests keep apart by making organisations of their own."""
     from tests.people import hash_cheaply, make_operator
 
-    from gridloom.database.pool import create_pool
+    from gridloom.platform.database.pool import create_pool
 
     async with migrated_database() as url:
         hash_cheaply()
@@ -315,7 +315,7 @@ async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable
 def _write_first_rows(since: datetime | None) -> str:
     """Statements that set the clock, and have recurring jobs begin after their interval: a start would run them all at
     once, on ten connections, before a test has done anything. (Journeys start services that do.)"""
-    from gridloom.jobs.declare import KINDS
+    from gridloom.platform.jobs.declare import KINDS
     from gridloom.wiring import provide_dependencies
 
     provide_dependencies()

@@ -23,7 +23,7 @@ from tests.scratch import make_scratch, remove_scratch
 if TYPE_CHECKING:
     from bench.standby import StandbyPostgres
 
-    from gridloom.database.server.embedded import EmbeddedPostgres
+    from gridloom.platform.database.server.embedded import EmbeddedPostgres
     from gridloom.settings import Settings
 
 SERVER = "GRIDLOOM_TEST_SERVER"
@@ -111,7 +111,7 @@ def _start_servers() -> None:
     global _server, _standby
     from bench.standby import StandbyPostgres
 
-    from gridloom.database.server.embedded import EmbeddedPostgres
+    from gridloom.platform.database.server.embedded import EmbeddedPostgres
 
     assert _scratch is not None, "a server of tests starts after open_scratch()"
     # A standby gets to know what is flushed.
@@ -129,8 +129,8 @@ def _start_servers() -> None:
 async def make_template(server: str) -> None:
     import asyncpg
 
-    from gridloom.database.environment import establish_environment
-    from gridloom.database.migrate import migrate
+    from gridloom.platform.database.environment import establish_environment
+    from gridloom.platform.database.migrate import migrate
 
     await execute(server, f"create database {TEMPLATE}")
     connection = await asyncpg.connect(url_of(server, TEMPLATE))
@@ -188,7 +188,7 @@ async def _await_copy(url: str, standby_url: str) -> None:
     machine is, no read is left to the primary because the standby took too long."""
     import asyncpg
 
-    from gridloom.database import replicas
+    from gridloom.platform.database import replicas
 
     for name, seconds in (("WAIT_S", 30.0), ("POLL_TIMEOUT_S", 30.0), ("MAX_REPLAY_LAG_S", 60.0)):
         setattr(replicas, name, seconds)

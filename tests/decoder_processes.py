@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gridloom.long_bodies import decoder_process
-from gridloom.long_bodies.decoder_process import spawn_fork_server
+from gridloom.platform.http.long_bodies import decoder_process
+from gridloom.platform.http.long_bodies.decoder_process import spawn_fork_server
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from gridloom.database.pool import Database
+    from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True)

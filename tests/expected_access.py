@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from gridloom.edge.operation import Operation
+    from gridloom.platform.http.operation import Operation
 
 PUBLIC: Final = "public"
 SIGNED_IN: Final = "signed-in"
@@ -317,7 +317,7 @@ or a key that was made for certain physical assets may call it though its path n
 
 def declared_operations(room: str) -> Sequence[Operation]:
     from gridloom.app import ROUTE_MODULES, SANDBOX_ROUTE_MODULES
-    from gridloom.edge import operations_of
+    from gridloom.platform.http import operations_of
 
     declared = operations_of(*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES)
     return [one for one in declared if one.handler.__module__.startswith(f"gridloom.{room}.")]
@@ -361,7 +361,7 @@ def _read_interface() -> dict[str, Any]:
 
 @cache
 def _describe_interface() -> dict[str, Any]:
-    from gridloom.operator_commands import openapi_json
+    from gridloom.commands.operator import openapi_json
     from gridloom.settings import Settings
 
     document: dict[str, Any] = json.loads(openapi_json(Settings()))

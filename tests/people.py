@@ -14,24 +14,24 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from gridloom.edge.caller import Caller
-from gridloom.identity.model import Account, Member, Organisation, new_organisation
-from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.tokens import (
+from gridloom.kernel.ids import OrganisationID, SessionID, UserID, uuid7
+from gridloom.platform.http.caller import Caller
+from gridloom.platform.identity.model import Account, Member, Organisation, new_organisation
+from gridloom.platform.identity.permissions import OrganisationKind, Role
+from gridloom.platform.identity.tokens import (
     REFRESH_LIFETIME,
     SigningKey,
     hash_of,
     new_refresh_token,
     sign_access_token,
 )
-from gridloom.kernel.ids import OrganisationID, SessionID, UserID, uuid7
 
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.database.pool import Connection, Pool
-    from gridloom.edge.application import Application
-    from gridloom.identity.login.sessions import TokenPair
+    from gridloom.platform.database.pool import Connection, Pool
+    from gridloom.platform.http.application import Application
+    from gridloom.platform.identity.login.sessions import TokenPair
 
 # httpx2 asks at every request without a network whether trio runs, by a package that is not installed here. None says
 # so at once; looking for it along the whole path takes a tenth of a millisecond.
@@ -48,7 +48,7 @@ def hash_cheaply() -> Any:
     hashes one. Returns the hasher of a real service, which tests of passwords put back."""
     from argon2 import PasswordHasher
 
-    from gridloom.identity.login import passwords
+    from gridloom.platform.identity.login import passwords
 
     genuine = passwords._ARGON2
     passwords._ARGON2 = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
@@ -57,7 +57,7 @@ def hash_cheaply() -> Any:
 
 @cache
 def password_hash() -> str:
-    from gridloom.identity.login.passwords import hash_blocking
+    from gridloom.platform.identity.login.passwords import hash_blocking
 
     hash_cheaply()
     return hash_blocking(PASSWORD)
@@ -117,7 +117,7 @@ def client_of(edge: Application, token: str | None = None, address: str | None =
 
 async def make_operator(pool: Pool) -> None:
     """Where there is no organisation yet."""
-    from gridloom.identity.bootstrap import bootstrap_operator
+    from gridloom.platform.identity.bootstrap import bootstrap_operator
 
     await bootstrap_operator(pool, OPERATOR_USERNAME, PASSWORD)
 
@@ -147,8 +147,8 @@ class People:
         return Person(account.member, tokens, client)
 
     async def _begin_session(self, account: Account, db: Connection | None = None) -> TokenPair:
-        from gridloom.identity.login.sessions import begin_session
-        from gridloom.identity.signing_key_cache import SigningKeyCache
+        from gridloom.platform.identity.login.sessions import begin_session
+        from gridloom.platform.identity.signing_key_cache import SigningKeyCache
 
         key = await self.edge.resources[SigningKeyCache].for_signing()
         if db is not None:
@@ -173,14 +173,14 @@ class People:
 
     async def operator(self) -> Person:
         """The operator's first ADMIN."""
-        from gridloom.identity.store.members import find_account
+        from gridloom.platform.identity.store.members import find_account
 
         account = await find_account(self.edge.pool, OPERATOR_USERNAME)
         assert account is not None
         return await self.sign_in(account)
 
     async def add_member(self, organisation_id: UUID, role: Role, db: Connection | None = None) -> Person:
-        from gridloom.identity.store.members import insert_member
+        from gridloom.platform.identity.store.members import insert_member
 
         member = await insert_member(
             db or self.edge.pool,
@@ -198,8 +198,8 @@ class People:
         self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
     ) -> OrganisationUnderTest:
         """Its people come by three statements, since most tests begin with one: by themselves each takes seven."""
-        from gridloom.identity.signing_key_cache import SigningKeyCache
-        from gridloom.identity.store.organisations import insert_organisation
+        from gridloom.platform.identity.signing_key_cache import SigningKeyCache
+        from gridloom.platform.identity.store.organisations import insert_organisation
 
         organisation = new_organisation(name, OrganisationKind(kind))
         members = [_new_member(organisation, role) for role in Role]
@@ -255,7 +255,7 @@ def _new_member(organisation: Organisation, role: Role) -> Member:
 def _issue_tokens(
     key: SigningKey, member: Member, session_id: SessionID, refresh_token: str, now: datetime
 ) -> TokenPair:
-    from gridloom.identity.login.sessions import TokenPair
+    from gridloom.platform.identity.login.sessions import TokenPair
 
     caller = Caller(
         id=member.id,

@@ -24,13 +24,10 @@ STARTED_AT = "GRIDLOOM_QUICK_STARTED_AT"
 BUDGET_S = 48.0
 PURE_PROCESSES = 2
 WATCH_INTERVAL_S = 0.5
-ROOMS_ELSEWHERE = {
-    "gridloom_client": "client",
-    "account_commands.py": "test_operator_commands.py",
-    "command_errors.py": "test_operator_cli.py",
-    "field_descriptions.py": "test_interface_reads_well.py",
-}
-"""Where the tests of a part of the sources are, if not in the room of the same name."""
+ROOMS_ELSEWHERE = {"gridloom_client": "client", "gridloom_gateway": "gateway"}
+STOREYS = frozenset({"platform", "commands"})
+"""Folders of rooms: what is in one has tests in the folder of the same name."""
+"""Where the tests of the other packages are."""
 
 
 # --- in a process that runs tests ------------------------------------------------------------------------------------
@@ -73,9 +70,14 @@ def _find_tests_of_file(path: Path) -> list[Path]:
         return _list_tests(ROOT / path.parent) if len(path.parts) > 2 else []
     if path.parts[0] != "src" or len(path.parts) < 3:
         return []
-    room = path.parts[1] if path.parts[1] != "gridloom" else path.parts[2]
-    room = ROOMS_ELSEWHERE.get(room, room)
-    return _list_tests(TESTS / room) or _list_tests(TESTS / f"test_{room}")
+    if path.parts[1] != "gridloom":
+        return _list_tests(TESTS / ROOMS_ELSEWHERE[path.parts[1]])
+    place = Path(*path.parts[2:4]) if path.parts[2] in STOREYS else Path(path.parts[2])
+    return (
+        _list_tests(TESTS / place)
+        or _list_tests(TESTS / place.with_name(f"test_{place.name}"))
+        or _list_tests(TESTS / place.parent if place.suffix and place.parent.parts else TESTS / place)
+    )
 
 
 def _list_tests(place: Path) -> list[Path]:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from hypothesis import find, strategies
 
-from gridloom.edge.operation import Operation
-from gridloom.openapi.document import describe
-from gridloom.openapi.vocabulary import Vocabulary
+from gridloom.platform.http.openapi.document import describe
+from gridloom.platform.http.openapi.vocabulary import Vocabulary
+from gridloom.platform.http.operation import Operation
 
 NAMED: dict[str, Any] = {
     "start": "2030-01-01T00:00:00Z",

@@ -27,10 +27,10 @@ from tests.access import (
 from tests.expected_access import ALL, EXPECTED
 from tests.people import People, client_of, wait_for_status
 
-from gridloom.edge import Operation
-from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
-from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.kernel.permission import Permission
+from gridloom.platform.http import Operation
+from gridloom.platform.identity.permissions import OrganisationKind, Role, permissions_of
+from gridloom.platform.identity.signing_key_cache import SigningKeyCache
 
 PUBLIC_PATHS = (
     *("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics", "/console/session"),

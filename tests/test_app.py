@@ -19,16 +19,16 @@ from gridloom.app import (
     create_app,
     create_edge,
 )
-from gridloom.audit.recording import record_audit
-from gridloom.edge import operations_of
-from gridloom.edge.run import POSITION
-from gridloom.identity.authorization import reauthorize_replay
 from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import ShareLimits
+from gridloom.platform.audit.recording import record_audit
+from gridloom.platform.http import operations_of
+from gridloom.platform.http.run import POSITION
+from gridloom.platform.identity.authorization import reauthorize_replay
+from gridloom.platform.worker.transport_security import WithTransportSecurity
+from gridloom.sandbox.simulator.credentials import SimulatorCredentials, member_name, write_credentials
+from gridloom.sandbox.simulator.scenario import ORGANISATIONS
 from gridloom.settings import Settings
-from gridloom.simulator.credentials import SimulatorCredentials, member_name, write_credentials
-from gridloom.simulator.scenario import ORGANISATIONS
-from gridloom.worker.transport_security import WithTransportSecurity
 
 PRODUCTION = Settings(environment="production", port=8123)
 

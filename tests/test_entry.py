@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from gridloom import cli, entry
-from gridloom.command_errors import INSTALL_THE_SERVER, exit_on_known_errors
-from gridloom.database.environment import EnvironmentMismatchError
-from gridloom.database.migrate import MigrationError
-from gridloom.database.server.binaries import NoPostgresBinaries
-from gridloom.database.server.embedded import DataDirectoryLockedError
-from gridloom.database.server.processes import EmbeddedPostgresError
-from gridloom.identity.bootstrap import BootstrapError
-from gridloom.operator_commands import CommandError
-from gridloom.serving import command as serving
-from gridloom.serving.serve import StartupError
+from gridloom import entry
+from gridloom.commands import cli
+from gridloom.commands.errors import INSTALL_THE_SERVER, exit_on_known_errors
+from gridloom.commands.serving import command as serving
+from gridloom.commands.serving.serve import StartupError
+from gridloom.platform.database.environment import EnvironmentMismatchError
+from gridloom.platform.database.migrate import MigrationError
+from gridloom.platform.database.server.binaries import NoPostgresBinaries
+from gridloom.platform.database.server.embedded import DataDirectoryLockedError
+from gridloom.platform.database.server.processes import EmbeddedPostgresError
+from gridloom.platform.database.service_database import CommandError
+from gridloom.platform.identity.bootstrap import BootstrapError
 from gridloom.settings import SettingsError
 
 pytestmark = pytest.mark.pure

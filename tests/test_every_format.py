@@ -13,14 +13,14 @@ import pytest
 from tests.samples import Sampler
 
 from gridloom.app import ROUTE_MODULES
-from gridloom.edge import operations_of
-from gridloom.edge.responses import ARROW, CSV, JSON, PARQUET
-from gridloom.identity.permissions import Role
 from gridloom.kernel.ids import uuid7
 from gridloom.optimiser.backtests.model import Backtest
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
+from gridloom.platform.http import operations_of
+from gridloom.platform.http.responses import ARROW, CSV, JSON, PARQUET
+from gridloom.platform.identity.permissions import Role
 
 OPERATIONS = operations_of(*ROUTE_MODULES)
 TABULAR = [operation for operation in OPERATIONS if ARROW in operation.produces]

@@ -21,8 +21,8 @@ from tests.conftest import migrated_database
 from tests.people import PASSWORD
 from tests.test_interface import ROOT, make_samples, serve_on_port
 
-from gridloom.database.pool import create_pool
-from gridloom.identity.bootstrap import bootstrap_operator
+from gridloom.platform.database.pool import create_pool
+from gridloom.platform.identity.bootstrap import bootstrap_operator
 from gridloom.settings import Settings
 
 NAME = "generated_gridloom"

@@ -13,11 +13,11 @@ import pytest
 from sdk.generate import generate
 
 import gridloom
-from gridloom.field_descriptions import field_descriptions
-from gridloom.jobs import jobs_of
+from gridloom.commands.operator import openapi_json
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
-from gridloom.operator_commands import openapi_json
+from gridloom.platform.http.openapi.field_descriptions import field_descriptions
+from gridloom.platform.jobs import jobs_of
 from gridloom.settings import Settings
 from gridloom.wiring import JOB_MODULES, provide_dependencies
 
@@ -38,18 +38,21 @@ def speaks_to_postgresql(path: Path) -> bool:
     """Stores and what is below all rooms."""
     place = path.relative_to(SOURCE)
     return (
-        place.parts[0] == "database" or "store" in place.parts or path.stem == "store" or path.stem.endswith("_store")
+        place.parts[:2] == ("platform", "database")
+        or "store" in place.parts
+        or path.stem == "store"
+        or path.stem.endswith("_store")
     )
 
 
 SPEAK_SQL_TOO = {
-    "backups/continuous.py",  # waits for a server that is being restored, and resets its settings
-    "edge/idempotency.py",  # the edge has no room of its own for tables
-    "edge/shares.py",
-    "worker/health.py",  # asks whether the database answers at all
-    "identity/token_verification/revocations.py",
-    "operator_commands.py",
-    "serving/serve.py",  # asks, before anything starts, whether the database takes writes
+    "platform/backups/continuous.py",  # waits for a server that is being restored, and resets its settings
+    "platform/http/idempotency.py",  # the edge has no room of its own for tables
+    "platform/http/shares.py",
+    "platform/worker/health.py",  # asks whether the database answers at all
+    "platform/identity/token_verification/revocations.py",
+    "commands/operator.py",
+    "commands/serving/serve.py",  # asks, before anything starts, whether the database takes writes
     "settlements/sql.py",
 }
 SQL_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table", "copy_to_table"}
@@ -79,7 +82,7 @@ def asks_for_the_time_alone(path: Path) -> bool:
 class TestTheClock:
     def test_is_read_in_one_place(self):
         readers = {path.relative_to(SOURCE).as_posix() for path in MODULES if asks_for_the_time_alone(path)}
-        assert readers == {"database/clock.py"}
+        assert readers == {"platform/database/clock.py"}
 
 
 def spells_out_a_permission(path: Path) -> bool:
@@ -203,8 +206,8 @@ def computes_a_parameters_number(text: ast.JoinedStr) -> bool:
 class TestAStatement:
     MAX_NUMBERED_PARAMETERS = 6
     COMPUTES_NUMBERS = {
-        "database/statement.py",  # gives the names their numbers
-        "database/commit/insert_target.py",  # any number of rows in one statement, each with all its columns
+        "platform/database/statement.py",  # gives the names their numbers
+        "platform/database/commit/insert_target.py",  # any number of rows in one statement, each with all its columns
     }
 
     def test_with_more_than_six_parameters_names_them(self):

@@ -23,9 +23,9 @@ from tests.conftest import counting_reads, migrated_database, read_from_standby
 from tests.people import PASSWORD
 
 from gridloom.app import create_edge
-from gridloom.database.pool import create_pool
-from gridloom.identity.bootstrap import bootstrap_operator
-from gridloom.operator_commands import openapi_json
+from gridloom.commands.operator import openapi_json
+from gridloom.platform.database.pool import create_pool
+from gridloom.platform.identity.bootstrap import bootstrap_operator
 from gridloom.sandbox import simulator_routes
 from gridloom.settings import Settings
 

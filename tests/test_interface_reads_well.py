@@ -12,13 +12,13 @@ import pytest
 from tests.grammars import leave_out_grammars
 
 from gridloom.app import create_edge
-from gridloom.edge import to_json
-from gridloom.edge.decode.json_decoder import decoder_of
-from gridloom.edge.decode.parameters import parameter_decoder_of
-from gridloom.edge.operation import Operation
-from gridloom.field_descriptions import field_descriptions
 from gridloom.kernel.problem import BadRequest
-from gridloom.openapi.vocabulary import FROM_TYPE
+from gridloom.platform.http import to_json
+from gridloom.platform.http.decode.json_decoder import decoder_of
+from gridloom.platform.http.decode.parameters import parameter_decoder_of
+from gridloom.platform.http.openapi.field_descriptions import field_descriptions
+from gridloom.platform.http.openapi.vocabulary import FROM_TYPE
+from gridloom.platform.http.operation import Operation
 from gridloom.settings import Settings
 
 if TYPE_CHECKING:

@@ -23,12 +23,15 @@ class TestAChange:
         [
             ("src/gridloom_client/retries.py", "tests/client/test_session.py"),
             ("src/gridloom/settings.py", "tests/test_settings.py"),
-            ("src/gridloom/account_commands.py", "tests/test_operator_commands.py"),
-            ("src/gridloom/field_descriptions.py", "tests/test_interface_reads_well.py"),
+            ("src/gridloom/commands/accounts.py", "tests/commands/test_operator_commands.py"),
+            (
+                "src/gridloom/platform/http/openapi/field_descriptions.py",
+                "tests/platform/http/openapi/test_description.py",
+            ),
             ("src/gridloom/optimiser/solving/linear.py", "tests/optimiser/test_solving.py"),
-            ("src/gridloom/database/migrations/0030_auctions.sql", "tests/database/test_migrate.py"),
+            ("src/gridloom/platform/database/migrations/0030_auctions.sql", "tests/platform/database/test_migrate.py"),
             ("tests/kernel/test_window.py", "tests/kernel/test_window.py"),
-            ("tests/webhooks/conftest.py", "tests/webhooks/test_webhooks.py"),
+            ("tests/platform/webhooks/conftest.py", "tests/platform/webhooks/test_webhooks.py"),
         ],
     )
     def test_anywhere_runs_tests(self, changed: str, expected: str):

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import migrated_database, running_edge
 
 from gridloom.app import create_app
-from gridloom.edge.application import Application
+from gridloom.platform.http.application import Application
 from gridloom.settings import Settings
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from gridloom import key_expiry, retention, wiring
-from gridloom.jobs import jobs_of
-from gridloom.jobs.declare import KINDS
+from gridloom import wiring
 from gridloom.kernel.dependency import Dependency
+from gridloom.platform.jobs import jobs_of
+from gridloom.platform.jobs.declare import KINDS
+from gridloom.platform.upkeep import key_expiry, retention
 
 pytestmark = pytest.mark.pure
 

@@ -38,7 +38,7 @@ export default defineConfig(async ({ command }) => {
     plugins,
     esbuild: { jsx: 'automatic' as const },
     build: {
-      outDir: '../src/gridloom/console/static',
+      outDir: '../src/gridloom/platform/console/static',
       emptyOutDir: true,
       target: 'es2023',
       assetsInlineLimit: 0,

@@ -9,49 +9,20 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from gridloom import openapi_pages
 from gridloom.ancillary import routes as ancillary
 from gridloom.ancillary.gates import TenderGates
 from gridloom.auctions import bid_batching
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
-from gridloom.audit import routes as audit_routes
-from gridloom.audit.recording import record_audit
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.console import application as console
-from gridloom.console import routes as console_routes
-from gridloom.console import sso_routes
-from gridloom.database.listener import Listener
-from gridloom.database.pool import Pool, create_pool, detect_distribution
-from gridloom.database.replicas import Replicas, follow_replica
 from gridloom.delivery import routes as delivery
 from gridloom.delivery.performance import routes as delivery_performance
 from gridloom.delivery.positions import routes as delivery_positions
-from gridloom.edge import operations_of
-from gridloom.edge.admit import TrustedProxies
-from gridloom.edge.application import Application
-from gridloom.edge.run import POSITION
-from gridloom.edge.shares import Shares
-from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.health_checks import HealthCheck, HealthChecks
-from gridloom.identity import (
-    api_key_routes,
-    auth_routes,
-    member_credential_routes,
-    organisation_routes,
-    session_routes,
-    usage_routes,
-)
-from gridloom.identity import lifespan as identity
-from gridloom.identity.authorization import reauthorize_replay
-from gridloom.identity.second_factor import routes as second_factor
-from gridloom.identity.single_sign_on import provider_routes as identity_providers
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
-from gridloom.openapi_pages import OpenApiDocument
 from gridloom.optimiser import lifespan as optimiser
 from gridloom.optimiser.backtests import routes as backtests
 from gridloom.optimiser.forecasts import routes as forecasts
@@ -65,29 +36,39 @@ from gridloom.physical_assets.grants import routes as grants
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
-from gridloom.reference_prices import routes as reference_prices
-from gridloom.revenue import routes as revenue
-from gridloom.revenue.statement import routes as revenue_statements
-from gridloom.sandbox import routes as sandbox
-from gridloom.sandbox import simulated_clock as sandbox_walking
-from gridloom.sandbox import simulator_routes as sandbox_simulator
-from gridloom.settings import Settings
-from gridloom.settlements import routes as settlements
-from gridloom.simulator.credentials import member_name, read_credentials
-from gridloom.simulator.scenario import ORGANISATIONS
-from gridloom.statements import routes as statements
-from gridloom.unavailability import routes as unavailability
-from gridloom.virtual_assets import portfolios
-from gridloom.virtual_assets import routes as virtual_assets
-from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
-from gridloom.virtual_assets.history import routes as virtual_asset_history
-from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
-from gridloom.virtual_assets.state_of_energy import routes as virtual_asset_energy
-from gridloom.webhooks import routes as webhooks
-from gridloom.wiring import provide_dependencies
-from gridloom.worker import health
-from gridloom.worker.health import DiskSpaceCheck, NodeCheck, ReplicaCheck, standard_checks
-from gridloom.worker.lifespans import (
+from gridloom.platform.audit import routes as audit_routes
+from gridloom.platform.audit.recording import record_audit
+from gridloom.platform.console import application as console
+from gridloom.platform.console import routes as console_routes
+from gridloom.platform.console import sso_routes
+from gridloom.platform.database.listener import Listener
+from gridloom.platform.database.pool import Pool, create_pool, detect_distribution
+from gridloom.platform.database.replicas import Replicas, follow_replica
+from gridloom.platform.events import routes as events
+from gridloom.platform.guide import openapi_pages
+from gridloom.platform.guide.openapi_pages import OpenApiDocument
+from gridloom.platform.health_checks import HealthCheck, HealthChecks
+from gridloom.platform.http import operations_of
+from gridloom.platform.http.admit import TrustedProxies
+from gridloom.platform.http.application import Application
+from gridloom.platform.http.run import POSITION
+from gridloom.platform.http.shares import Shares
+from gridloom.platform.identity import (
+    api_key_routes,
+    auth_routes,
+    member_credential_routes,
+    organisation_routes,
+    session_routes,
+    usage_routes,
+)
+from gridloom.platform.identity import lifespan as identity
+from gridloom.platform.identity.authorization import reauthorize_replay
+from gridloom.platform.identity.second_factor import routes as second_factor
+from gridloom.platform.identity.single_sign_on import provider_routes as identity_providers
+from gridloom.platform.webhooks import routes as webhooks
+from gridloom.platform.worker import health
+from gridloom.platform.worker.health import DiskSpaceCheck, NodeCheck, ReplicaCheck, standard_checks
+from gridloom.platform.worker.lifespans import (
     Lifespan,
     close_idle_connections,
     deliver_webhooks,
@@ -97,7 +78,26 @@ from gridloom.worker.lifespans import (
     sequence_events,
     stream_events,
 )
-from gridloom.worker.transport_security import WithTransportSecurity
+from gridloom.platform.worker.transport_security import WithTransportSecurity
+from gridloom.reference_prices import routes as reference_prices
+from gridloom.revenue import routes as revenue
+from gridloom.revenue.statement import routes as revenue_statements
+from gridloom.sandbox import routes as sandbox
+from gridloom.sandbox import simulated_clock as sandbox_walking
+from gridloom.sandbox import simulator_routes as sandbox_simulator
+from gridloom.sandbox.simulator.credentials import member_name, read_credentials
+from gridloom.sandbox.simulator.scenario import ORGANISATIONS
+from gridloom.settings import Settings
+from gridloom.settlements import routes as settlements
+from gridloom.statements import routes as statements
+from gridloom.unavailability import routes as unavailability
+from gridloom.virtual_assets import portfolios
+from gridloom.virtual_assets import routes as virtual_assets
+from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
+from gridloom.virtual_assets.history import routes as virtual_asset_history
+from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
+from gridloom.virtual_assets.state_of_energy import routes as virtual_asset_energy
+from gridloom.wiring import provide_dependencies
 
 ROUTE_MODULES: tuple[ModuleType, ...] = (
     auth_routes,

@@ -20,13 +20,13 @@ def main() -> None:
 
         write_help(sys.stdout)
     elif words == ["serve"]:
-        from gridloom.command_errors import exit_on_known_errors
-        from gridloom.serving.command import run_service
+        from gridloom.commands.errors import exit_on_known_errors
+        from gridloom.commands.serving.command import run_service
 
         with exit_on_known_errors():
             run_service()
     elif words[:1] == ["--install-completion"]:
-        from gridloom.cli import install_completion
+        from gridloom.commands.cli import install_completion
 
         install_completion(words[1] if len(words) > 1 else None)
     elif not (words[-1] in ("--help", "-h") and _show_stored_help(words[:-1])):
@@ -65,7 +65,7 @@ def _run_command(name: str) -> None:
 
         make_app(name)()
     elif name in OPERATOR_COMMANDS or name.startswith("-"):
-        from gridloom.cli import main as run
+        from gridloom.commands.cli import main as run
 
         run()
     else:

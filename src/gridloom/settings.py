@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from gridloom.database.environment import Environment
 from gridloom.kernel.codes import EicKind, check_eic
+from gridloom.kernel.environment import Environment
 from gridloom.kernel.networks import Network, parse_address, parse_network
 from gridloom.kernel.shares import ShareLimits
 

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from gridloom import key_expiry, retention
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
-from gridloom.database.pool import Database
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day
 from gridloom.delivery.performance.routes import READ_EARNED_PER_MW
@@ -22,7 +20,6 @@ from gridloom.delivery.runs import drift, due_gates
 from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.delivery.runs.drift import READ_PRICE_FORECAST, enqueue_trades
 from gridloom.delivery.runs.store import read_failed_at
-from gridloom.jobs import jobs_of, register_jobs
 from gridloom.kernel.dependency import Dependency
 from gridloom.monitoring import quota as telemetry_quota
 from gridloom.monitoring.compaction import jobs as telemetry_folding
@@ -38,6 +35,9 @@ from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.health.routes import DISPATCH_FAILED_AT
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import jobs_of, register_jobs
+from gridloom.platform.upkeep import key_expiry, retention
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.revenue.earned import read_earned_per_mw

@@ -21,7 +21,7 @@ from tests.ancillary.bidding import (
 )
 from tests.assets import PARAMETERS, pointers, register_asset
 
-from gridloom.identity.permissions import Role
+from gridloom.platform.identity.permissions import Role
 
 
 class TestBidsWithoutResult:

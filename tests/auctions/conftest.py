@@ -15,7 +15,7 @@ from tests.people import OrganisationUnderTest, People
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
     from gridloom.settings import Settings
 
 HOUR = timedelta(hours=1)

@@ -12,7 +12,7 @@ import pytest
 from tests.auctions.conftest import HOUR, Market, bid, wire
 from tests.emitted import events_of
 
-from gridloom.edge.paging import encode_cursor
+from gridloom.platform.http.paging import encode_cursor
 
 
 def window(auction: dict[str, Any]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from tests.conftest import running
 from tests.people import client_of
 
 from gridloom.auctions.clearing import CLEARING, clear
-from gridloom.jobs import cancel
+from gridloom.platform.jobs import cancel
 from gridloom.settings import Settings
 
 

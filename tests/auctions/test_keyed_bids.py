@@ -16,8 +16,8 @@ from tests.emitted import events_of
 from gridloom.auctions import bid_batching, bid_store
 from gridloom.auctions.bid_batching import BidBatcher, split_batch
 from gridloom.auctions.bid_store import PendingBid, PlacementResult
-from gridloom.edge import to_json
-from gridloom.edge.idempotency import IdempotencyKey
+from gridloom.platform.http import to_json
+from gridloom.platform.http.idempotency import IdempotencyKey
 
 
 async def send(market: Market, auction: str, key: str, price: float = 5, trader: int = 0) -> Any:

@@ -14,8 +14,8 @@ from tests.concurrency import await_blocked
 
 from gridloom.auctions import clearing, routes, store
 from gridloom.auctions.clearing import CLEARING, OPENING, clear, open_auction
-from gridloom.jobs import JobRun
-from gridloom.jobs import cancel as cancel_job
+from gridloom.platform.jobs import JobRun
+from gridloom.platform.jobs import cancel as cancel_job
 from gridloom.virtual_assets.allocation import allocate
 
 

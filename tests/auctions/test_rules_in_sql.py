@@ -14,10 +14,10 @@ from tests.auctions.standing import standing_bids
 from gridloom.auctions import bid_store, store
 from gridloom.auctions.model import AuctionBid, VisibleStatus
 from gridloom.auctions.rules import own_state, status_for
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.edge.application import Application
 from gridloom.kernel.ids import uuid7
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http.application import Application
 
 ORGANISATIONS = 3
 

@@ -15,11 +15,11 @@ from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON, decode_
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_firm_capacity, load_ratings_and_outages, write_holdings
-from gridloom.database.pool import server_settings
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import server_settings
+from gridloom.platform.database.statement import NamedStatement
 
 FIRST, END = 1_990_000, 1_990_400
 _TEXT = NamedStatement(f"with asked as (select {BATTERY_CAPACITY_JSON} as standing) select standing from asked")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from gridloom.capacity.store import LockedBatteries, lock_batteries
-from gridloom.database.clock import platform_now
-from gridloom.edge.application import Application
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.http.application import Application
 
 KEYS = [2_000_000_001, 2_000_000_002]
 """No battery's: a lock needs none."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 from tests.conftest import execute, server_url, url_of
 
-from gridloom.database.migrate import MIGRATIONS, migrate
+from gridloom.platform.database.migrate import MIGRATIONS, migrate
 
 SCENE = """
 insert into organisation (id, name, kind) values ('00000000-0000-0000-0000-0000000000aa', 'Owner', 'PARTICIPANT');

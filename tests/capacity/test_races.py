@@ -18,8 +18,8 @@ from tests.people import OrganisationUnderTest, People
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY
 from gridloom.capacity.store import load_battery_capacity
-from gridloom.edge.application import Application
 from gridloom.kernel.market_time import block_window, market_day_window
+from gridloom.platform.http.application import Application
 from gridloom.settings import Settings
 
 SPRING = date(2027, 3, 28)

@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.client.played import Run
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
 
 ROOT = Path(__file__).parents[2]
 SHIM = """#!{python} -IS

@@ -21,7 +21,7 @@ from tests.people import OrganisationUnderTest, People
 from gridloom_client.commands import make_app
 
 if TYPE_CHECKING:
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
 
 Run = Callable[..., Awaitable[Ended]]
 BERLIN = ZoneInfo("Europe/Berlin")

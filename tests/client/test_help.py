@@ -66,7 +66,7 @@ class TestTheHelp:
     def test_is_stored_for_every_command_and_loads_no_library_at_any_width(self, columns: int):
         commands = [*sub_commands(), *OPERATOR_COMMANDS, "rebuild revenue"]
         loaded = modules_for_help(*commands, columns=columns)
-        assert {"cyclopts", "rich", "msgspec", "gridloom.cli", "pathlib", *HEAVY} & loaded == set()
+        assert {"cyclopts", "rich", "msgspec", "gridloom.commands.cli", "pathlib", *HEAVY} & loaded == set()
 
 
 STORED = {name: find_help(name) or "" for name in [*sub_commands(), *OPERATOR_COMMANDS]}

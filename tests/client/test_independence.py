@@ -11,7 +11,7 @@ SERVER_PACKAGES = {"argon2", "asyncpg", "granian", "jwt", "lxml", "numpy", "orjs
 LOAD_EVERYTHING = """
 import sys
 
-import gridloom.cli
+import gridloom.commands.cli
 from gridloom_client.commands import make_app
 
 make_app()

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from tests.people import OPERATOR_USERNAME, PASSWORD, People
 
-from gridloom.edge.application import Application
+from gridloom.platform.http.application import Application
 from gridloom_client import ARROW, CSV, AsyncClient, ConflictError, ForbiddenError, UnprocessableError
 from gridloom_client.answers import Auction, PhysicalAsset, VirtualAsset
 

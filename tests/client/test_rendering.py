@@ -324,7 +324,7 @@ def leaves(app: App, words: str = "") -> Iterator[str]:
 
 class TestTheCommand:
     def test_lists_every_command_it_has(self):
-        from gridloom.cli import app
+        from gridloom.commands.cli import app
         from gridloom_client.commands import make_app
 
         known = {name for name in (*app, *make_app()) if not name.startswith("-")}
@@ -336,7 +336,7 @@ class TestTheCommand:
         assert [line for line in written.getvalue().splitlines() if len(line) > 80] == []
 
     def test_shows_examples_in_the_help_of_every_command(self):
-        from gridloom.cli import app
+        from gridloom.commands.cli import app
         from gridloom_client.commands import make_app
 
         walked = 0

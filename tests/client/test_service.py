@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
-from gridloom.edge.application import Application
+from gridloom.platform.http.application import Application
 from gridloom_client import (
     AsyncClient,
     BadRequestError,

@@ -17,7 +17,7 @@ from gridloom.kernel.market_time import market_day_of, market_day_window, period
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
 
 GATE = timedelta(seconds=480)
 LOSSES = {"chargeEfficiency": 0.92, "dischargeEfficiency": 0.95}
@@ -82,7 +82,7 @@ class Yard:
         return moment
 
     async def advance(self, until: datetime) -> None:
-        from gridloom.jobs import run_due_platform_jobs
+        from gridloom.platform.jobs import run_due_platform_jobs
 
         async def set_clock(moment: datetime) -> None:
             await self.edge.pool.execute(

@@ -22,8 +22,8 @@ from gridloom.delivery.inputs.store import read_awarded_reserves
 from gridloom.delivery.model import PartKind
 from gridloom.delivery.routes import _dispatch_json, _stream_batches
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
-from gridloom.jobs.attempt import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number, period_start
+from gridloom.platform.jobs.attempt import RUNS
 
 
 class TestDispatch:

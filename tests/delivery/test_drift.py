@@ -25,8 +25,8 @@ from gridloom.delivery.runs.drift import (
     next_noon,
 )
 from gridloom.delivery.runs.store import add_placement, put_noon, read_noons
-from gridloom.edge.application import Application
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
+from gridloom.platform.http.application import Application
 from gridloom.reference_prices.model import PublishedPrice
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}

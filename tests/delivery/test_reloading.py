@@ -12,8 +12,6 @@ import pytest
 from tests.delivery.conftest import Yard, next_day_of, yard_of
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Connection
 from gridloom.delivery.codec import pack, unpack
 from gridloom.delivery.inputs.reloading import reload_changed_schedules
 from gridloom.delivery.plan_store import ZoneState, _array_cache, lock_zone
@@ -21,6 +19,8 @@ from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Connection
 
 BATTERIES, ASSETS, STEPS = 12, 14, 7
 """Enough batteries for small changes to be laid over a plan that stands."""

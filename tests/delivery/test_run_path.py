@@ -12,9 +12,9 @@ from tests.code_paths import noted_files
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER
 
-from gridloom.database.clock import platform_now
 from gridloom.delivery.runs.run import dispatch_zone
-from gridloom.jobs import JobRun
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.jobs import JobRun
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 MAX_FILES = 44

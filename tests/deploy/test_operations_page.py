@@ -26,7 +26,7 @@ import pytest
 from tests.deploy.test_examples import program
 from tests.ports import free_port
 
-from gridloom.jobs.declare import jobs_of
+from gridloom.platform.jobs.declare import jobs_of
 from gridloom.wiring import JOB_MODULES
 
 ROOT = Path(__file__).parents[2]

@@ -50,7 +50,7 @@ class Service:
     def launch(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gridloom.cli", "serve"], env=self.environment, stdout=out, stderr=out
+                [sys.executable, "-m", "gridloom.commands.cli", "serve"], env=self.environment, stdout=out, stderr=out
             )
         return self.process
 

@@ -8,7 +8,7 @@ import time
 
 from tests.journeys.service import a_service
 
-from gridloom.worker.connection_reaper import FIRST_REQUEST_TIMEOUT_S, POLL_INTERVAL_S
+from gridloom.platform.worker.connection_reaper import FIRST_REQUEST_TIMEOUT_S, POLL_INTERVAL_S
 
 
 def is_open(connection: socket.socket) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from bench.crash import Writers, verify
 from tests.journeys.service import a_service, wait_until
 
-from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.platform.database.server.embedded import EmbeddedPostgres
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from standardwebhooks import Webhook as Verifier
 from tests.assets import register_asset
-from tests.events.sse import Reader
-from tests.webhooks.conftest import receiving
+from tests.platform.events.sse import Reader
+from tests.platform.webhooks.conftest import receiving
 
 
 class TestAChange:

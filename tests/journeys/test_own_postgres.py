@@ -11,9 +11,9 @@ import pytest
 from tests.journeys.service import a_service
 from tests.ports import free_port
 
-from gridloom.database.server import embedded
-from gridloom.database.server.binaries import NoPostgresBinaries, find_binaries
-from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.platform.database.server import embedded
+from gridloom.platform.database.server.binaries import NoPostgresBinaries, find_binaries
+from gridloom.platform.database.server.embedded import EmbeddedPostgres
 
 pytestmark = pytest.mark.slow
 

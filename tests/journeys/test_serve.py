@@ -20,7 +20,7 @@ import pytest
 from tests.journeys.service import PASSWORD, Service, a_service, is_alive, name_of, wait_until
 from tests.ports import free_port
 
-from gridloom.database.server.embedded import dsn_of_running
+from gridloom.platform.database.server.embedded import dsn_of_running
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ class TestCommands:
     def test_a_continuous_backup_restores_an_instant_of_the_past(self, service: Service) -> None:
         with a_service() as other:
             directory = other.home.parent / "continuous"
-            command = [sys.executable, "-m", "gridloom.cli", "backup", str(directory), "--continuous"]
+            command = [sys.executable, "-m", "gridloom.commands.cli", "backup", str(directory), "--continuous"]
             running = subprocess.Popen(command, env=service.environment, stdout=subprocess.PIPE, text=True)
             try:
                 assert running.stdout is not None
@@ -253,7 +253,7 @@ def figure_files(service: Service) -> set[str]:
 
 
 def gridloom(service: Service, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "gridloom.cli", *arguments]
+    command = [sys.executable, "-m", "gridloom.commands.cli", *arguments]
     done = subprocess.run(command, env=service.environment, capture_output=True, text=True)
     assert not check or done.returncode == 0, done.stderr
     return done

@@ -11,12 +11,12 @@ from uuid import uuid4
 import pytest
 from tests.monitoring.calls import DAY, read, write
 
-from gridloom.database.pool import Pool
 from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.ingest.entry import TelemetryEntry, open_entry
 from gridloom.monitoring.model import LATEST
 from gridloom.monitoring.store import heads
 from gridloom.monitoring.store.heads import MAX_CACHED_LATEST, Head, HeadCache, SignalIdCache
+from gridloom.platform.database.pool import Pool
 from gridloom.settings import Settings
 
 

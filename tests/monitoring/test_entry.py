@@ -11,8 +11,8 @@ from tests.conftest import migrated_database
 from tests.monitoring.calls import DAY, read, write
 from tests.monitoring.test_streams import following, upcoming
 
-from gridloom.database.pool import Pool
 from gridloom.monitoring.ingest.entry import TelemetryEntry, open_entry
+from gridloom.platform.database.pool import Pool
 from gridloom.settings import Settings
 
 COLUMNS = {"frequency": {"time": [DAY[0]], "value": [50.0]}}

@@ -14,13 +14,13 @@ import pytest
 from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, minutes, stream_of
 
-from gridloom.identity.permissions import Role
 from gridloom.monitoring import segments
 from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.offload import HEAVY_SIGNALS, MAX_CONCURRENT_READS, read_semaphore_of
 from gridloom.monitoring.query import rendering
 from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE
 from gridloom.monitoring.store import bodies
+from gridloom.platform.identity.permissions import Role
 
 START, END = "2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"
 

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assets import register_asset
 
-from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest, Problem
 from gridloom.monitoring.ingest import json_columns, parsing, tables
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Received
+from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 LATEST_US = 2_000_000_000_000_000
 ROWS, SIGNALS = 500, 20

@@ -13,14 +13,14 @@ import pytest
 from tests.assets import register_asset
 from tests.decoder_processes import forking, measured_growth
 
-from gridloom.edge import BULK
-from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.long_bodies.decoder_process import run_in_subprocess
 from gridloom.monitoring.ingest.columns import MAX_NAMES
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.ingest.tables import MAX_DICTIONARIES, MAX_INLINE_COLUMNS, is_bounded
 from gridloom.monitoring.model import MAX_POINTS, Reason
+from gridloom.platform.http import BULK
+from gridloom.platform.http.long_bodies.decoder_process import run_in_subprocess
+from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 LATEST_US = 2_000_000_000_000_000
 MAX_GROWTH_BYTES = 96 << 20

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.long_bodies.slices import SLICE_BYTES
 from gridloom.monitoring.ingest import json_rows, parsing
 from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Reason, Received, microseconds
+from gridloom.platform.http.long_bodies.slices import SLICE_BYTES
+from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 if TYPE_CHECKING:
-    from gridloom.database.pool import Pool
+    from gridloom.platform.database.pool import Pool
 
 pytestmark = pytest.mark.pure
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from tests.assets import register_asset
 from tests.emitted import events_of
-from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
+from tests.platform.events.sse import Reader
 
-from gridloom.database.commit.after_commit import transaction
-from gridloom.edge.application import Application
-from gridloom.identity.permissions import Role
-from gridloom.jobs import JobRun
 from gridloom.monitoring import quota
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.model import HOUR_US, Points, Reason, Received, Refusals
 from gridloom.monitoring.quota import QuotaExceeded, Quotas, count_stored_telemetry
 from gridloom.monitoring.store.quota import StoredTelemetry
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.jobs import JobRun
 
 MANY = "/monitoring/datapoints"
 

@@ -17,12 +17,12 @@ import pytest
 from tests.assets import PARAMETERS, register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
-from gridloom.database.clock import platform_now
 from gridloom.monitoring import routes
 from gridloom.monitoring.compaction import jobs
 from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.monitoring.store.bodies import next_day
 from gridloom.physical_assets.telemetry import LatestTelemetry
+from gridloom.platform.database.clock import platform_now
 
 
 class TestWriting:
@@ -443,7 +443,7 @@ class TestReading:
     async def _run_upkeep(self, app: Any, key: int) -> None:
         from datetime import UTC, datetime
 
-        from gridloom.jobs import JobRun
+        from gridloom.platform.jobs import JobRun
 
         async with app.pool.acquire() as connection, connection.transaction():
             now = datetime.now(UTC)

@@ -14,11 +14,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gridloom.database.clock import platform_now
-from gridloom.database.commit.after_commit import transaction
-from gridloom.database.migrate import MIGRATIONS
-from gridloom.database.pool import create_pool
-from gridloom.jobs import JobRun
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import market_date, market_day_number
@@ -32,6 +27,11 @@ from gridloom.monitoring.query.series import read, read_each, read_in_steps
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.store import compaction as compaction_store
 from gridloom.monitoring.store import heads
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.migrate import MIGRATIONS
+from gridloom.platform.database.pool import create_pool
+from gridloom.platform.jobs import JobRun
 from gridloom.wiring import provide_dependencies
 
 START = 1_774_738_800_000_000 - DAY_US

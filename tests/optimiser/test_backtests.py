@@ -21,9 +21,6 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People, client_of
 
-from gridloom.edge.application import Application
-from gridloom.identity.permissions import Role
-from gridloom.jobs import JobRun
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import ShareLimits
@@ -33,6 +30,9 @@ from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import table_of
 from gridloom.optimiser.forecasts.formulas import forecast_days
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.jobs import JobRun
 from gridloom.settings import Settings
 
 BATTERY = BatterySpec(800.0, 1000.0, 2000.0, 0.96, 0.92, 1.0)

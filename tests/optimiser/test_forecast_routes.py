@@ -16,8 +16,6 @@ from tests.emitted import events_of
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import People
 
-from gridloom.edge.application import Application
-from gridloom.jobs import JobRun
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts import computing, publishing, routes, store
@@ -25,6 +23,8 @@ from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
 from gridloom.optimiser.forecasts.publishing import is_time_to_publish, next_publication_check
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters
+from gridloom.platform.http.application import Application
+from gridloom.platform.jobs import JobRun
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import put_prices
 

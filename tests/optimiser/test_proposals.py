@@ -11,8 +11,8 @@ import pytest
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import Battery, new_asset, register, wire
 
-from gridloom.edge.application import Application
 from gridloom.optimiser.schedules.proposal import bounded_gap
+from gridloom.platform.http.application import Application
 
 QUARTER = timedelta(minutes=15)
 

@@ -15,11 +15,6 @@ import pytest
 from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, wire
 
-from gridloom.database.clock import real_now
-from gridloom.edge import Request
-from gridloom.edge.application import Application
-from gridloom.edge.shares import ShareUse
-from gridloom.jobs import JobRun
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import Share, ShareExceeded, ShareLimits
 from gridloom.optimiser.lifespan import optimiser_lifespan
@@ -30,6 +25,11 @@ from gridloom.optimiser.schedules.wire import NewOptimisation, NewPrice, Optimis
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError
+from gridloom.platform.database.clock import real_now
+from gridloom.platform.http import Request
+from gridloom.platform.http.application import Application
+from gridloom.platform.http.shares import ShareUse
+from gridloom.platform.jobs import JobRun
 
 __all__ = ["make_battery"]
 QUARTER = timedelta(minutes=15)

@@ -17,7 +17,6 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.edge.application import Application
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
 from gridloom.kernel.window import Window
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
@@ -43,6 +42,7 @@ from gridloom.optimiser.valuations.formulas import (
     value_window,
 )
 from gridloom.optimiser.valuations.routes import offer_of
+from gridloom.platform.http.application import Application
 
 BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
 

@@ -7,8 +7,8 @@ from tests.asset_operations import OPERATIONS, ask
 from tests.assets import register_asset
 
 from gridloom.app import ROUTE_MODULES
-from gridloom.edge import operations_of
-from gridloom.identity.permissions import GRANTABLE
+from gridloom.platform.http import operations_of
+from gridloom.platform.identity.permissions import GRANTABLE
 
 
 def test_the_table_holds_every_operation_under_an_asset():

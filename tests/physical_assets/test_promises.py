@@ -14,8 +14,6 @@ from tests.assets import PARAMETERS, AssetUnderTest, pointers, register_asset
 
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency
 from gridloom.capacity.store import LockedBatteries, write_holdings
-from gridloom.database.pool import server_settings
-from gridloom.edge.application import Application
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant, market_day_of, period_number, period_start
 from gridloom.kernel.window import Window
@@ -23,6 +21,8 @@ from gridloom.physical_assets.availability import changes
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, FOLLOW_OWNER_JOB
 from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead, read_precheck
+from gridloom.platform.database.pool import server_settings
+from gridloom.platform.http.application import Application
 
 NOW = period_number(datetime.now(UTC))
 FIRST = NOW + 960  # ten days ahead

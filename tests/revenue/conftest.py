@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool[Any]]:
-    from gridloom.database.pool import create_pool
+    from gridloom.platform.database.pool import create_pool
 
     pool = await create_pool(database_url, size=10)
     yield pool

@@ -11,7 +11,7 @@ from tests.revenue.reference import utc
 from tests.revenue.reports import report
 from tests.revenue.world import World
 
-from gridloom.edge.application import Application
+from gridloom.platform.http.application import Application
 from gridloom.revenue.model import Contribution, Subject
 from gridloom.revenue.store import read_auction_results
 

@@ -9,8 +9,8 @@ import httpx2
 from tests.revenue.reference import utc
 from tests.revenue.world import World
 
-from gridloom.edge.application import Application
 from gridloom.kernel.window import Window
+from gridloom.platform.http.application import Application
 from gridloom.revenue.store import read_provisional_sources
 from gridloom.settlements.measures import FactSource
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin

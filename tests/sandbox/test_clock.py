@@ -12,16 +12,16 @@ import httpx2
 import pytest
 from tests.assets import PARAMETERS
 from tests.conftest import migrated_database, running
-from tests.console.browsing import SAME_ORIGIN, browser, sign_in
 from tests.people import People, client_of
+from tests.platform.console.browsing import SAME_ORIGIN, browser, sign_in
 
-from gridloom.database import emptying
-from gridloom.database.clock import platform_now
-from gridloom.database.environment import EnvironmentMismatchError, establish_environment
-from gridloom.edge.application import Application
-from gridloom.identity.permissions import Role
-from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
+from gridloom.platform.database import emptying
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.environment import EnvironmentMismatchError, establish_environment
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.jobs import enqueue
 from gridloom.sandbox import store
 from gridloom.settings import Settings
 

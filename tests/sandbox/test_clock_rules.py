@@ -14,10 +14,10 @@ from uuid import UUID
 import pytest
 from tests.stand_ins import replace_for
 
-from gridloom.database.listener import Listener
-from gridloom.identity.store.revocations import organisation_subject
-from gridloom.jobs import store as job_store
 from gridloom.kernel.problem import Forbidden, Unavailable
+from gridloom.platform.database.listener import Listener
+from gridloom.platform.identity.store.revocations import organisation_subject
+from gridloom.platform.jobs import store as job_store
 from gridloom.sandbox import clock, routes, simulated_clock, simulator_routes, simulator_store, store
 from gridloom.sandbox.clock import ClockWalkStopped
 from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, fast_forward_to

@@ -15,12 +15,12 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.database.pool import Pool, create_pool
-from gridloom.edge.application import Application
-from gridloom.identity.permissions import Role
-from gridloom.jobs import enqueue
-from gridloom.jobs import store as job_store
 from gridloom.optimiser.forecasts.publishing import PUBLISH
+from gridloom.platform.database.pool import Pool, create_pool
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.jobs import enqueue
+from gridloom.platform.jobs import store as job_store
 from gridloom.sandbox import simulator_routes
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history

@@ -13,10 +13,10 @@ import pytest
 from tests.conftest import migrated_database
 from tests.notifications import counting_notifications
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Pool, create_pool
-from gridloom.jobs import store as job_store
 from gridloom.kernel.market_time import floor_to_period
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Pool, create_pool
+from gridloom.platform.jobs import store as job_store
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import begin_world_again, begin_world_now, prepare_world
 from gridloom.sandbox.simulation import Simulation, start_of_history

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.settlements.reading import decode_rows
 
-from gridloom.edge import CSV, JSON, NDJSON, PARQUET
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.platform.http import CSV, JSON, NDJSON, PARQUET
 from gridloom.settlements import decoding
 from gridloom.settlements.model import FCR_AWARDS, WHOLESALE_TRADES, FactKind
 from gridloom.settlements.rules import read_columns

@@ -11,9 +11,9 @@ import pytest
 from tests.decoder_processes import forking, measured_growth
 from tests.settlements.reading import decode_rows
 
-from gridloom.edge import BULK, CSV, JSON, NDJSON, PARQUET
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.long_bodies.decoder_process import run_in_subprocess
+from gridloom.platform.http import BULK, CSV, JSON, NDJSON, PARQUET
+from gridloom.platform.http.long_bodies.decoder_process import run_in_subprocess
 from gridloom.settlements.model import NET_OFFS
 
 MAX_GROWTH_BYTES = 64 << 20

@@ -275,7 +275,7 @@ class TestRebuilding:
 class TestTheCommand:
     def run(self, database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "gridloom.cli", "rebuild", "revenue", *arguments],
+            [sys.executable, "-m", "gridloom.commands.cli", "rebuild", "revenue", *arguments],
             capture_output=True,
             text=True,
             env={**os.environ, "GRIDLOOM_DATABASE_URL": database_url},

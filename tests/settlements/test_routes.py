@@ -14,8 +14,8 @@ import pytest
 from tests.emitted import events_of
 from tests.revenue.world import World
 
-from gridloom.edge import encode_cursor
 from gridloom.kernel.permission import Permission
+from gridloom.platform.http import encode_cursor
 from gridloom.settlements import activations, recording, routes
 from gridloom.settlements.model import Origin
 from gridloom.settlements.recording import Recorder

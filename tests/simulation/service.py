@@ -23,8 +23,8 @@ from tests.simulation.served import ServedProcesses
 from tests.simulation.weather import find_shared_server
 
 from gridloom.app import create_edge
-from gridloom.edge.application import Application
-from gridloom.identity.permissions import Role
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
 from gridloom.settings import Settings
 
 ROLES = ("ADMIN", "TRADER", "ENGINEER", "VIEWER")

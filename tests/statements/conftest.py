@@ -16,7 +16,7 @@ from tests.people import OrganisationUnderTest, People
 from tests.revenue.reference import Toll, Trade, utc
 from tests.revenue.world import World
 
-from gridloom.edge.application import Application
+from gridloom.platform.http.application import Application
 
 SINCE = datetime.fromisoformat("2028-04-20T12:00:00+02:00")
 """Where the clock starts: January to March are over."""

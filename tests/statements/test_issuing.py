@@ -17,8 +17,8 @@ from tests.revenue.reference import Trade, utc
 from tests.revenue.world import row_of
 from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
 
-from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import period_number
+from gridloom.platform.events.outbox import record_events
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.statements import issuing, store

@@ -14,9 +14,9 @@ import pytest
 from msgspec import UNSET
 
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
-from gridloom.jobs import JobRun
 from gridloom.kernel.market_time import market_day_window, period_number
 from gridloom.kernel.window import Window
+from gridloom.platform.jobs import JobRun
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements import issuing, ledger_store, missing_store, store
 from gridloom.statements import missing as missing_facts

@@ -10,8 +10,8 @@ import pytest
 from tests.assets import pointers
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, wire  # noqa: F401
 
-from gridloom.jobs import enqueue
 from gridloom.physical_assets.availability import changes
+from gridloom.platform.jobs import enqueue
 
 QUARTER = timedelta(minutes=15)
 

@@ -15,7 +15,7 @@ from gridloom.kernel.market_time import market_day_of, market_day_window
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.edge.application import Application
+    from gridloom.platform.http.application import Application
 
 QUARTER = timedelta(minutes=15)
 ASYMMETRIC = {"ratedDischargePower": 1200, "dischargeEfficiency": 0.95}

@@ -10,11 +10,11 @@ from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.capacity.model import HoldingKind
-from gridloom.database.commit.after_commit import transaction
-from gridloom.jobs import enqueue
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.market_time import floor_to_period, period_number
 from gridloom.kernel.window import Window
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets import allocation, asset_lookup
 from gridloom.virtual_assets.backing.holdings import hold_backing
 from gridloom.virtual_assets.backing.store import read_seals

@@ -12,10 +12,10 @@ from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, new_ass
 from tests.virtual_assets.test_conflicts import lose
 
 from gridloom.capacity.model import HoldingKind
-from gridloom.jobs import JobRun
 from gridloom.kernel.ids import PhysicalAssetID, uuid7
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.window import Window
+from gridloom.platform.jobs import JobRun
 from gridloom.virtual_assets.backing import store
 from gridloom.virtual_assets.backing.availability import load_available_of_each
 from gridloom.virtual_assets.backing.holdings import hold_backing, transfer_backing

@@ -9,7 +9,7 @@ from tests.virtual_assets.test_projection_loading import make_running, settle
 from tests.virtual_assets.test_revalidation import advance, lose, make
 from tests.virtual_assets.test_schedules import problem
 
-from gridloom.database.clock import platform_now
+from gridloom.platform.database.clock import platform_now
 
 __all__ = ["make", "make_running"]
 

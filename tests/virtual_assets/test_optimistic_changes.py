@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.database.statements import gather
+from tests.platform.database.statements import gather
 from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, wire
 from tests.virtual_assets.test_draft import asset_of_five_days
 from tests.virtual_assets.test_races import energies_in_the_database

@@ -15,9 +15,9 @@ from tests.people import People
 from tests.virtual_assets.conftest import ASYMMETRIC, QUARTER, Battery, new_asset, register, wire
 from tests.virtual_assets.test_schedules import problem
 
-from gridloom.edge.application import Application
-from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
+from gridloom.platform.http.application import Application
+from gridloom.platform.jobs import JobRun, run_due_platform_jobs
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets, revalidate

@@ -6,9 +6,9 @@ import pytest
 from tests.clock_changes import next_day_of
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.edge.paging import encode_cursor
 from gridloom.kernel.market_time import market_day_window
 from gridloom.market_calendar import format_period
+from gridloom.platform.http.paging import encode_cursor
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.rules import GateClosed, check_gate
 

@@ -12,8 +12,8 @@ from uuid import UUID
 from gridloom.ancillary import result_store
 from gridloom.ancillary.products import AncillaryMarket, ProductKey
 from gridloom.ancillary.result_store import AcceptedStep
-from gridloom.database.pool import Database
 from gridloom.kernel.dependency import Dependency
+from gridloom.platform.database.pool import Database
 
 _MICRO: Final = Decimal("0.000001")
 

@@ -15,12 +15,12 @@ from gridloom.ancillary.store import BidRow, StoredBid
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings
 from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, ReserveMinutes
 from gridloom.capacity.store import lock_batteries
-from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, NotFound
 from gridloom.physical_assets.rules import check_active
 from gridloom.physical_assets.store import read_status
+from gridloom.platform.database.pool import Database
 
 HAS_RESULT = (BidStatus.ACCEPTED, BidStatus.REJECTED)
 _KIND_OF = {

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.kernel.money import Euro
 from gridloom.physical_assets.model import MAX_POWER_KW
+from gridloom.platform.http import Paging, QueryParameters, RequestBody, ResponseBody
 
 MAX_KEYS = 200
 MAX_ENTRIES = 1000

@@ -19,9 +19,6 @@ from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, replace_holdings
 from gridloom.capacity.model import HoldingGroup, ReserveMinutes
 from gridloom.capacity.store import LockedBatteries, lock_batteries
-from gridloom.database.pool import Database
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
@@ -29,6 +26,9 @@ from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact, NewLogbookEntry
 from gridloom.logbook.store import write_system_entries
 from gridloom.physical_assets.availability.changes import enqueue_following, enqueue_revalidation
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
 from gridloom.virtual_assets.gate_closure.notifications import (
     AvailabilityBefore,
     emit_availability_changed,

@@ -10,9 +10,9 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.ancillary.model import NewResult, ProductCursor, ResultsQuery
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row, values_of
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row, values_of
+from gridloom.platform.database.statement import NamedStatement
 
 
 @dataclass(frozen=True, slots=True)

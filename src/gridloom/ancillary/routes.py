@@ -42,11 +42,11 @@ from gridloom.ancillary.rules import (
 from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
-from gridloom.edge import Page, Request, operation
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
-from gridloom.response_fields import view_of
+from gridloom.platform.http import Page, Request, operation
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Ancillary services"
 _PRODUCT = attrgetter("delivery_day", "product")

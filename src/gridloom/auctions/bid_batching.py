@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 from gridloom.auctions.bid_store import PendingBid, PlacementResult, place_bids
-from gridloom.database.pool import Pool
-from gridloom.edge.application import Application
-from gridloom.edge.idempotency import IdempotencyKey
+from gridloom.platform.database.pool import Pool
+from gridloom.platform.http.application import Application
+from gridloom.platform.http.idempotency import IdempotencyKey
 from gridloom.settings import Settings
 
 MAX_BATCH_SIZE = 200

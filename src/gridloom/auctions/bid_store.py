@@ -12,16 +12,16 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.auctions.model import AuctionBid
-from gridloom.audit.model import NewAuditRecord
-from gridloom.audit.store import ENTRY, entry_row
-from gridloom.database.clock import platform_now
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database, Pool, is_distributed
-from gridloom.database.statement import NamedStatement
-from gridloom.edge.idempotency import RETENTION, IdempotencyKey, is_key_conflict
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import check_declared, notify_listeners
-from gridloom.events.store import OUTBOX, outbox_row
+from gridloom.platform.audit.model import NewAuditRecord
+from gridloom.platform.audit.store import ENTRY, entry_row
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database, Pool, is_distributed
+from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import check_declared, notify_listeners
+from gridloom.platform.events.store import OUTBOX, outbox_row
+from gridloom.platform.http.idempotency import RETENTION, IdempotencyKey, is_key_conflict
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,16 @@ from gridloom.auctions.model import (
 )
 from gridloom.auctions.rules import status_for, winning_bid
 from gridloom.capacity.store import lock_batteries
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Connection, Database
-from gridloom.edge import Caller
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
-from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Connection, Database
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
+from gridloom.platform.http import Caller
+from gridloom.platform.jobs import JobRun, cancel, enqueue, job
 from gridloom.virtual_assets.allocation import allocate
 from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.holdings import release_backing

@@ -8,8 +8,8 @@ from uuid import UUID
 from gridloom.auctions import store
 from gridloom.auctions.model import Auction
 from gridloom.capacity.store import load_firm_capacity
-from gridloom.database.pool import Database
 from gridloom.market_calendar import window_periods
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.availability import MeanAvailability, mean_available_of
 

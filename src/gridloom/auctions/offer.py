@@ -12,8 +12,8 @@ from gridloom.auctions.model import Auction
 from gridloom.capacity.model import HoldingKind
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.capacity.store import lock_batteries
-from gridloom.database.pool import Database
 from gridloom.kernel.problem import Conflict, FieldError
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.holdings import (
     BackingAssetInactive,

@@ -9,11 +9,11 @@ from gridloom.auctions import bid_store
 from gridloom.auctions.routes import authorize_auction
 from gridloom.auctions.rules import fate_of, winning_bid
 from gridloom.auctions.wire import RankedBid, ResultsView
-from gridloom.edge import Paging, Request, Response, operation
-from gridloom.edge.paging import next_link
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict
-from gridloom.response_fields import view_of
+from gridloom.platform.http import Paging, Request, Response, operation
+from gridloom.platform.http.paging import next_link
+from gridloom.platform.http.response_fields import view_of
 
 TAG = "Auctions"
 

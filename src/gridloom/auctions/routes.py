@@ -44,17 +44,17 @@ from gridloom.auctions.wire import (
     own_view,
     version_tag,
 )
-from gridloom.audit.recording import entry_of
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.edge import Caller, Page, Paging, Request, Response, operation
-from gridloom.edge.idempotency import IdempotencyScope, still_running
-from gridloom.events.model import NewEvent
 from gridloom.kernel.ids import PhysicalAssetID, uuid7
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Forbidden, NotFound
 from gridloom.kernel.window import Window
+from gridloom.platform.audit.recording import entry_of
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.http import Caller, Page, Paging, Request, Response, operation
+from gridloom.platform.http.idempotency import IdempotencyScope, still_running
 from gridloom.virtual_assets.model import BackingShare
 
 TAG = "Auctions"

@@ -20,12 +20,12 @@ from gridloom.auctions.model import (
     Item,
     VisibleStatus,
 )
-from gridloom.database.clock import platform_now
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row, values_of
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.window import Window
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row, values_of
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import BackingShare
 
 _AUCTION = """

@@ -21,11 +21,11 @@ from gridloom.auctions.model import (
 )
 from gridloom.auctions.rules import own_state, status_for
 from gridloom.auctions.store import VisibleAuction
-from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
-from gridloom.response_fields import view_of
+from gridloom.platform.http import Instant, Paging, RequestBody, ResponseBody
+from gridloom.platform.http.response_fields import view_of
 from gridloom.virtual_assets.model import BackingShare
 
 Power = Annotated[float, Meta(gt=0, le=1e9)]

@@ -17,7 +17,7 @@ from gridloom.capacity.rules import (
     shortage_problem,
 )
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.pool import Database
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

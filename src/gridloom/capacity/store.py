@@ -19,12 +19,12 @@ from gridloom.capacity.availability import (
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database, is_distributed
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import touched_periods
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.statement import NamedStatement
 
 # The past needs only the last rating, but ratings are few.
 RATINGS_AND_OUTAGES = """

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database, is_distributed
-from gridloom.database.statement import NamedStatement
 from gridloom.delivery.codec import Arrays, pack, unpack
 from gridloom.delivery.inputs.zone_status_store import InputVersions
 from gridloom.delivery.model import CODE_OF_KIND, Mask, PartKind
 from gridloom.delivery.planning.model import StoredInputs, ZonePlan
 from gridloom.delivery.planning.netting import net, subtract_unserved
+from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.statement import NamedStatement
 
 ROWS_PER_CHUNK: Final = 32
 """An asset's change rewrites the rows of its neighbours in the chunk: few enough, yet a plan is not many chunks."""

@@ -10,7 +10,6 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from gridloom.database.pool import repeatable_read
 from gridloom.delivery import zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
@@ -27,17 +26,18 @@ from gridloom.delivery.wire import (
     ZoneQuarter,
 )
 from gridloom.delivery.zone_store import ZoneTotals
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
-from gridloom.edge.fields import parameter_error, to_json
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
-from gridloom.response_fields import view_of
-from gridloom.tables import TIME, stream_table
+from gridloom.platform.database.pool import repeatable_read
+from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
+from gridloom.platform.http.fields import parameter_error, to_json
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.tables import TIME, stream_table
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES

@@ -14,12 +14,12 @@ import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 from gridloom.delivery.model import DistributionMethod, PartKind
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Instant, Paging, ResponseBody, Stream
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.physical_assets.window_query import WindowQuery
+from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Instant, Paging, ResponseBody, Stream
+from gridloom.platform.http.tables import TIME, stream_table
 from gridloom.settlements.as_of import AsOf
-from gridloom.tables import TIME, stream_table
 
 P = TypeVar("P", bound=ResponseBody)
 TABLES: Final = (JSON, CSV, ARROW, PARQUET)

@@ -8,11 +8,11 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, PagedWindow, QueryParameters, RequestBody, ResponseBody, pattern_meta
 from gridloom.exchange_notifications.message import EventStatus, ReasonCode, UmmEventType, UnavailabilityType, UnitType
 from gridloom.physical_assets.model import EicCode, PowerKW
+from gridloom.platform.http import Instant, PagedWindow, QueryParameters, RequestBody, ResponseBody, pattern_meta
 
 MessageID = Annotated[
     str,

@@ -6,16 +6,16 @@ from uuid import UUID
 
 from msgspec import UNSET, structs
 
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
 from gridloom.exchange_notifications import rules, store
 from gridloom.exchange_notifications.message import CapacityInterval, EventStatus, MarketMessage
 from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotification, Revision
 from gridloom.exchange_notifications.rules import AssetEicMissing
-from gridloom.identity.authorization import AuthorizedAsset
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import check_eic_code
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.identity.authorization import AuthorizedAsset
 
 READ = Permission.READ_PHYSICAL_ASSETS
 

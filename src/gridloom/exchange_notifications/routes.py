@@ -8,7 +8,6 @@ from zlib import crc32
 from msgspec import UNSET
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import XML, Content, Page, Request, Response, operation
 from gridloom.exchange_notifications import documents, rules, store
 from gridloom.exchange_notifications.message import DocumentReceiver, EventStatus
 from gridloom.exchange_notifications.model import (
@@ -31,13 +30,14 @@ from gridloom.exchange_notifications.rules import (
     RemarksTooLong,
     UnknownUnavailabilities,
 )
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.window_query import check_order
-from gridloom.response_fields import view_of
+from gridloom.platform.http import XML, Content, Page, Request, Response, operation
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Exchange notifications"
 READ = Permission.READ_PHYSICAL_ASSETS

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge.fields import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.platform.http.fields import LATEST
 
 MAX_VERSIONS = 999
 MAX_REMARKS_CHARACTERS = 500

@@ -11,10 +11,6 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row, values_of
-from gridloom.database.statement import NamedStatement
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
     CodeScheme,
@@ -27,6 +23,10 @@ from gridloom.exchange_notifications.message import (
     UnitType,
 )
 from gridloom.exchange_notifications.model import NotificationsQuery
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row, values_of
+from gridloom.platform.database.statement import NamedStatement
 
 _VERSION = """
 select n.id, n.message_id, v.*,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.edge import Page, Request, Response, operation
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, NotFound
 from gridloom.logbook import store
 from gridloom.logbook.model import EntryCursor, EntrySource, LogbookEntry, LogbookQuery, NewLogbookEntry
+from gridloom.platform.http import Page, Request, Response, operation
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Logbook"
 READ = Permission.READ_PHYSICAL_ASSETS

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.commit.deferred_rows import defer_insert
-from gridloom.database.commit.insert_target import InsertTarget
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryCursor, EntrySource, Impact, LogbookEntry, LogbookQuery, NewLogbookEntry
+from gridloom.platform.database.commit.deferred_rows import defer_insert
+from gridloom.platform.database.commit.insert_target import InsertTarget
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 
 _ENTRIES = InsertTarget.of_columns(
     "logbook_entry",

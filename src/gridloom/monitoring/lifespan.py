@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from gridloom.database.listener import Listener
-from gridloom.edge.application import Application
 from gridloom.kernel.shares import Share
 from gridloom.monitoring.compaction.jobs import Retention
 from gridloom.monitoring.ingest.entry import open_entry
@@ -15,6 +13,8 @@ from gridloom.monitoring.ingest.parsing import CachedClock
 from gridloom.monitoring.query.stream import TelemetryHub
 from gridloom.monitoring.quota import Quotas, read_telemetry_use
 from gridloom.monitoring.store.heads import SignalIdCache
+from gridloom.platform.database.listener import Listener
+from gridloom.platform.http.application import Application
 from gridloom.settings import Settings
 
 

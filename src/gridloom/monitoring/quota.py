@@ -10,17 +10,17 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.clock import real_now
-from gridloom.database.pool import Database, Pool
-from gridloom.edge.shares import ShareUse
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
-from gridloom.jobs import JobRun, job
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict
 from gridloom.kernel.shares import Share
 from gridloom.monitoring.model import HOUR_US, Reason, Received
 from gridloom.monitoring.store import quota as quota_store
+from gridloom.platform.database.clock import real_now
+from gridloom.platform.database.pool import Database, Pool
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
+from gridloom.platform.http.shares import ShareUse
+from gridloom.platform.jobs import JobRun, job
 
 NEAR_SHARE: Final = 0.8
 COUNT_INTERVAL: Final = timedelta(hours=1)

@@ -7,23 +7,6 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.edge import (
-    ARROW,
-    CSV,
-    EVENT_STREAM,
-    JSON,
-    PARQUET,
-    Content,
-    EventStream,
-    Page,
-    Paging,
-    Request,
-    Stream,
-    operation,
-)
-from gridloom.events.stream_slots import StreamSlots
-from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
@@ -51,6 +34,23 @@ from gridloom.monitoring.query.stream import TelemetryHub, read_cursor, stream_p
 from gridloom.monitoring.query.summaries import sum_signals
 from gridloom.monitoring.quota import QuotaExceeded, Quotas
 from gridloom.monitoring.store import bodies, heads
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.events.stream_slots import StreamSlots
+from gridloom.platform.http import (
+    ARROW,
+    CSV,
+    EVENT_STREAM,
+    JSON,
+    PARQUET,
+    Content,
+    EventStream,
+    Page,
+    Paging,
+    Request,
+    Stream,
+    operation,
+)
+from gridloom.platform.identity.authorization import authorize_asset
 
 TAG = "Asset monitoring"
 READ = Permission.READ_MONITORING

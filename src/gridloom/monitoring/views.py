@@ -9,10 +9,10 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody, pattern_meta
 from gridloom.kernel.market_time import Resolution
 from gridloom.monitoring.model import Reason, SignalKind
 from gridloom.monitoring.query.aggregation import Aggregation
+from gridloom.platform.http import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody, pattern_meta
 
 SignalName = Annotated[
     str,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gridloom.edge.application import Application
 from gridloom.kernel.shares import Share
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.valuations.day_value_cache import DayValueCache
+from gridloom.platform.http.application import Application
 from gridloom.settings import Settings
 
 

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import format_instant, market_day_window, period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import PERIOD_S
 from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.solving.programme import Floats
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_price_arrays
 
 DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"

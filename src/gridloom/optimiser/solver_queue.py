@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from gridloom.database.pool import Database
-from gridloom.edge import Request
-from gridloom.edge.shares import ShareUse
 from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import Share, ShareLimits
 from gridloom.optimiser.solving.linear import Deadline
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Request
+from gridloom.platform.http.shares import ShareUse
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ from msgspec import UNSET, UnsetType
 
 from gridloom.capacity.availability import AvailabilitySeries
 from gridloom.capacity.store import LockedBatteries, load_availability
-from gridloom.database.pool import Database
-from gridloom.edge import ResponseBody
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability.changes import enqueue_following, enqueue_revalidation
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import ResponseBody
 
 MAX_CONFLICTS = 1000
 MAX_WINDOW = timedelta(days=3 * 366)  # what is looked at in one go

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody, pattern_meta
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EIC_PATTERN, ControlArea
 from gridloom.kernel.units import MIN_EFFICIENCY
+from gridloom.platform.http import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody, pattern_meta
 
 MAX_POWER_KW = 10_000_000.0
 MAX_ENERGY_KWH = 100_000_000.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridloom.capacity.availability import Rating
-from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from datetime import datetime
 from gridloom.capacity.model import TOLERANCE, Holding, HoldingKind
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import LockedBatteries, load_firm_capacity
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import format_instant, period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.physical_assets import store
 from gridloom.physical_assets.model import AssetStatus
+from gridloom.platform.database.pool import Database
 
 MAX_NAMED = 50
 

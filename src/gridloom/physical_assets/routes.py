@@ -7,11 +7,6 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import Page, Paging, Request, Response, operation
-from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
-from gridloom.identity.permissions import GRANTABLE, in_order
-from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant
@@ -51,6 +46,11 @@ from gridloom.physical_assets.rules import (
     check_parameters,
     first_valid_from,
 )
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import Page, Paging, Request, Response, operation
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
+from gridloom.platform.identity.permissions import GRANTABLE, in_order
+from gridloom.platform.identity.store.grants import insert_asset, put_grant
 
 TAG = "Physical assets"
 READ = Permission.READ_PHYSICAL_ASSETS

@@ -9,11 +9,6 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.clock import platform_now, platform_now_to_the_ms
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.problem import NotFound
 from gridloom.physical_assets.model import (
     AssetStatus,
@@ -22,6 +17,11 @@ from gridloom.physical_assets.model import (
     Parameters,
     PhysicalAsset,
 )
+from gridloom.platform.database.clock import platform_now, platform_now_to_the_ms
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 
 _LAST_KEY = 2**31 - 1
 _ASSET = """

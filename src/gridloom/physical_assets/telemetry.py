@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from gridloom.database.pool import Database
 from gridloom.kernel.dependency import Dependency
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from gridloom.database.clock import platform_now_to_the_ms
-from gridloom.database.pool import Database
-from gridloom.edge import Instant, QueryParameters
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import MAX_WINDOW
+from gridloom.platform.database.clock import platform_now_to_the_ms
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Instant, QueryParameters
 
 DEFAULT_BACK = timedelta(hours=24)
 DEFAULT_AHEAD = timedelta(hours=48)

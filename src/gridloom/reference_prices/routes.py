@@ -11,17 +11,17 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.database.pool import Database
-from gridloom.edge import BULK, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
-from gridloom.edge.fields import parameter_error
-from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.physical_assets.window_query import check_order
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import BULK, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
+from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.identity.authorization import authorize_asset
 from gridloom.reference_prices import store
 from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
-from gridloom.response_fields import view_of
 from gridloom.settlements.as_of import PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.settlements.model import Counts
 from gridloom.settlements.store import asset_keys

@@ -11,10 +11,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.clock import platform_now_to_the_ms
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.clock import platform_now_to_the_ms
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260

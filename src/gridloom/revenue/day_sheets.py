@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom.database.pool import Database
 from gridloom.market_calendar import Ints, market_date
+from gridloom.platform.database.pool import Database
 from gridloom.revenue import store
 from gridloom.revenue.aggregation import DaySheets
 from gridloom.settlements.measures import FactSource

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import Database
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.model import Subject

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.model import Contribution, Subject
 
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from gridloom.edge import ResponseBody
+from gridloom.platform.http import ResponseBody
+from gridloom.platform.http.tables import TIME, PointWriter
 from gridloom.revenue.aggregation import BoolArray
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, MemoizedSums
 from gridloom.revenue.reporting import Part, Report
-from gridloom.tables import TIME, PointWriter
 
 
 class DataPointMetaData(ResponseBody):

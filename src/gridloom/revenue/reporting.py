@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database, Pool, repeatable_read
 from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, day_start
+from gridloom.platform.database.pool import Database, Pool, repeatable_read
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.aggregation import DaySheets, rated_power_mw, sum_over_assets

@@ -9,8 +9,13 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
-from gridloom.edge import (
+from gridloom.kernel.market_time import Resolution
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.kernel.window import Window
+from gridloom.market_calendar import calendar_edges_s, instant_of
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import (
     ARROW,
     CSV,
     JSON,
@@ -23,14 +28,10 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.edge.fields import parameter_error
-from gridloom.edge.operation import H
-from gridloom.identity.authorization import authorize_asset, authorize_organisation
-from gridloom.kernel.market_time import Resolution
-from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import Forbidden, NotFound
-from gridloom.kernel.window import Window
-from gridloom.market_calendar import calendar_edges_s, instant_of
+from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.operation import H
+from gridloom.platform.http.tables import stream_table
+from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.holding_store import read_holdings, read_subject
@@ -38,7 +39,6 @@ from gridloom.revenue.model import MAX_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
 from gridloom.settlements.as_of import AsOf, check_as_of
-from gridloom.tables import stream_table
 
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE

@@ -13,12 +13,12 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database, is_distributed
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, market_date
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database, is_distributed
 from gridloom.revenue.aggregation import LEVEL_MEASURES, DaySheets
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.model import AuctionResult, Contribution, RatedPowerSteps, SecondsSpan, Toll

@@ -6,14 +6,14 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import Final
 
-from gridloom.database.clock import platform_now
-from gridloom.database.commit.after_commit import transaction
-from gridloom.database.pool import Database, Pool
-from gridloom.jobs import store as job_store
-from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Conflict, FieldError, Unavailable, Unprocessable
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.pool import Database, Pool
+from gridloom.platform.jobs import store as job_store
+from gridloom.platform.jobs.fast_forward import run_due_platform_jobs
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import fast_forward_to
 

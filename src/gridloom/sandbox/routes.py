@@ -7,13 +7,13 @@ from typing import cast
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Connection
-from gridloom.edge import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
-from gridloom.identity.store.revocations import notify_revoked, organisation_subject
-from gridloom.jobs.store import lock_recurring
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, Problem
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Connection
+from gridloom.platform.http import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
+from gridloom.platform.identity.store.revocations import notify_revoked, organisation_subject
+from gridloom.platform.jobs.store import lock_recurring
 from gridloom.sandbox import clock, store
 from gridloom.sandbox.clock import ClockMovesForward, ClockWalkStopped, ClockWalkTooLong
 from gridloom.sandbox.simulated_clock import begin_world_again

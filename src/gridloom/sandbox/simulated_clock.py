@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 
-from gridloom.database.clock import platform_now
-from gridloom.database.commit.after_commit import transaction
-from gridloom.database.listener import Listener
-from gridloom.database.pool import Connection, Database, Pool
-from gridloom.edge.application import Application
-from gridloom.jobs import store as job_store
-from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Unavailable
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.listener import Listener
+from gridloom.platform.database.pool import Connection, Database, Pool
+from gridloom.platform.http.application import Application
+from gridloom.platform.jobs import store as job_store
+from gridloom.platform.jobs.fast_forward import run_due_platform_jobs
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulation import Idle, JumpTo, RunUntil, Simulation, next_move, start_of_history
 from gridloom.settings import Settings

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from gridloom.database.pool import Database
+from gridloom.platform.database.pool import Database
 from gridloom.sandbox.simulation import Simulation
 
 CHANNEL = "gridloom_simulator"

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.append_only import APPEND_ONLY
-from gridloom.database.citus import PLACEMENTS
-from gridloom.database.emptying import empty_tables
-from gridloom.database.pool import Connection, Database
+from gridloom.platform.database.append_only import APPEND_ONLY
+from gridloom.platform.database.citus import PLACEMENTS
+from gridloom.platform.database.emptying import empty_tables
+from gridloom.platform.database.pool import Connection, Database
 
 _TURN = 7_108_090
 HOLD_ATTEMPTS = 100

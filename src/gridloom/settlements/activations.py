@@ -7,7 +7,6 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.units import KW_PER_MW
@@ -23,6 +22,7 @@ from gridloom.market_calendar import (
     period_counts,
     utc_day_of,
 )
+from gridloom.platform.database.pool import Database
 from gridloom.settlements import store
 from gridloom.settlements.measures import POSITION, FactSource, positions_of
 from gridloom.settlements.model import Touched

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from gridloom.database.pool import Database
-from gridloom.edge import Instant
-from gridloom.edge.fields import parameter_error
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Unprocessable
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Instant
+from gridloom.platform.http.fields import parameter_error
 from gridloom.settlements.store import read_version_start
 
 AsOf = Instant | None

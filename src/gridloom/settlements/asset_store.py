@@ -10,8 +10,8 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.units import KW_PER_MW
+from gridloom.platform.database.pool import Database
 from gridloom.settlements.capability_checks import AssetCapability
 
 

@@ -17,11 +17,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gridloom.edge import CSV, JSON, NDJSON, PARQUET
-from gridloom.edge.decode.json_decoder import reject_long_numbers, rejected_by
-from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.long_bodies.slices import count_in_slices, decode_in_batches, reject_long_lines
+from gridloom.platform.http import CSV, JSON, NDJSON, PARQUET
+from gridloom.platform.http.decode.json_decoder import reject_long_numbers, rejected_by
+from gridloom.platform.http.fields import escape
+from gridloom.platform.http.long_bodies.slices import count_in_slices, decode_in_batches, reject_long_lines
 from gridloom.settlements.model import FactKind, Row
 
 MAX_ROWS: Final = 100_000

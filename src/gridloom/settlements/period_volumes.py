@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIOD_S, calendar_edges_s, day_number, day_start, market_date
+from gridloom.platform.database.pool import Database
 from gridloom.settlements import store
 from gridloom.settlements.measures import POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray

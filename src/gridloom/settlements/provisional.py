@@ -7,8 +7,8 @@ from uuid import UUID
 
 from gridloom.ancillary.awards import ProvisionalAward
 from gridloom.ancillary.products import AncillaryMarket
-from gridloom.database.pool import Database
 from gridloom.kernel.units import mw_from_kw
+from gridloom.platform.database.pool import Database
 from gridloom.settlements import store
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements

@@ -9,10 +9,10 @@ from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
 from gridloom.settlements import store
 from gridloom.settlements.activations import propagate_activations
 from gridloom.settlements.asset_store import read_capabilities

@@ -10,13 +10,13 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.edge import BULK, PARQUET, BodyFormat, Instant, Page, Paging, Request, operation
-from gridloom.edge.fields import parameter_error
-from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
-from gridloom.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.physical_assets.window_query import check_order
+from gridloom.platform.http import BULK, PARQUET, BodyFormat, Instant, Page, Paging, Request, operation
+from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
+from gridloom.platform.identity.authorization import authorize_asset
 from gridloom.settlements import store
 from gridloom.settlements.capability_checks import ImplausibleSettlement
 from gridloom.settlements.decoding import BULK_FORMATS, MAX_ROWS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource, measure_names
 from gridloom.settlements.model import KIND_OF, FactKind
 

@@ -11,8 +11,6 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.clock import platform_now_to_the_ms
-from gridloom.database.pool import Database
 from gridloom.market_calendar import (
     BLOCKS_PER_DAY,
     PERIOD_S,
@@ -22,6 +20,8 @@ from gridloom.market_calendar import (
     market_day_number,
     market_day_numbers,
 )
+from gridloom.platform.database.clock import platform_now_to_the_ms
+from gridloom.platform.database.pool import Database
 from gridloom.settlements.binary_copy import FLOAT8, INT4, INT8, TEXT, copy_bytes
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource, measure_names
 from gridloom.settlements.model import FactBatch, FactKind, Origin, Touched

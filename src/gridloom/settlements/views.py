@@ -13,8 +13,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
-from gridloom.database.rows import read_row
-from gridloom.edge import ResponseBody
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.http import ResponseBody
 from gridloom.settlements.model import FactKind, Origin
 
 AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.statement.model import Cents
 from gridloom.statements import ledger_store, store
 from gridloom.statements.assembling import Amounts, Naming, show_euros

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 import zstandard
 
-from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import load_performance
 from gridloom.kernel.market_time import Resolution, period_number
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
 from gridloom.revenue.statement.loading import (

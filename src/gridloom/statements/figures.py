@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.pool import Database
 from gridloom.delivery.inputs.store import PhysicalParameters, read_parameters
 from gridloom.delivery.performance.performance import Performance
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, market_day_numbers
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.aggregation import rated_power_mw
 from gridloom.revenue.holding_store import read_holdings, read_subject
 from gridloom.revenue.model import ReportBuckets

@@ -17,17 +17,17 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.clock import platform_now_to_the_ms, real_now
-from gridloom.database.pool import Database
 from gridloom.delivery.performance import store as measured_store
 from gridloom.delivery.performance.recording import record_measured_days
-from gridloom.edge.fields import to_json
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
+from gridloom.platform.database.clock import platform_now_to_the_ms, real_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.revenue.statement.model import Cents
 from gridloom.statements import ledger_store, store
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble, show_euros

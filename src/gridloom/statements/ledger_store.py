@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import Database
 from gridloom.statements.model import Month, NamedAsset
 
 AssetMonth = tuple[int, Month]

@@ -13,12 +13,12 @@ from uuid import UUID
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import load_measurements
 from gridloom.delivery.zone_store import read_final_until
-from gridloom.edge import ResponseBody
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.market_calendar import market_day_periods
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import ResponseBody
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.statements import missing_store
 from gridloom.statements.model import Month

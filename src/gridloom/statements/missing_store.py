@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from uuid import UUID
 
-from gridloom.database.pool import Database
+from gridloom.platform.database.pool import Database
 from gridloom.statements.model import Month
 
 

@@ -10,17 +10,28 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from gridloom.database.clock import platform_now_to_the_ms, real_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import CSV, JSON, Content, Instant, Page, Paging, QueryParameters, Request, Response, operation
-from gridloom.edge.fields import parameter_error, to_json
-from gridloom.identity.authorization import ORGANISATION, authorize_organisation
-from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.physical_assets.window_query import check_order
-from gridloom.response_fields import view_of
+from gridloom.platform.database.clock import platform_now_to_the_ms, real_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import (
+    CSV,
+    JSON,
+    Content,
+    Instant,
+    Page,
+    Paging,
+    QueryParameters,
+    Request,
+    Response,
+    operation,
+)
+from gridloom.platform.http.fields import parameter_error, to_json
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
+from gridloom.platform.jobs import enqueue
 from gridloom.statements import store
 from gridloom.statements.assembling import assemble
 from gridloom.statements.computing import compute_amounts, list_open_months, load_figures, load_naming

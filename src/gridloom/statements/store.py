@@ -10,9 +10,9 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row, values_of
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row, values_of
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.statements.model import (
     IssuedMonth,
     IssuedReference,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType, field
 
-from gridloom.edge import RequestBody, ResponseBody, pattern_meta
+from gridloom.platform.http import RequestBody, ResponseBody, pattern_meta
 
 MonthText = Annotated[str, pattern_meta(r"^[0-9]{4}-(0[1-9]|1[0-2])(?!\n)$", "a month, such as 2026-09")]
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from gridloom.edge import Instant, PagedWindow, RequestBody, ResponseBody, Text
 from gridloom.physical_assets.conflicts import CapacityConflict
+from gridloom.platform.http import Instant, PagedWindow, RequestBody, ResponseBody, Text
 
 # No upper bound here: more than is rated is well-formed and breaks a rule.
 MissingEnergyKWh = Annotated[float, Meta(ge=0)]

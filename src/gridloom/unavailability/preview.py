@@ -14,7 +14,7 @@ from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage
 from gridloom.capacity.model import Floats, HoldingKind
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.edge import ResponseBody
+from gridloom.platform.http import ResponseBody
 
 
 class HolderPreview(ResponseBody):

@@ -9,11 +9,6 @@ from msgspec import UNSET, convert, structs
 
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries
-from gridloom.database.pool import Connection
-from gridloom.edge import Page, Request, Response, operation
-from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
-from gridloom.identity.store.organisations import read_organisation_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD, period_start
@@ -29,6 +24,11 @@ from gridloom.physical_assets.conflicts import MAX_WINDOW, propagate_change
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
 from gridloom.physical_assets.retirement import AssetCommitted, check_still_retirable, list_uncovered_of_retired
 from gridloom.physical_assets.window_query import check_order
+from gridloom.platform.database.pool import Connection
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import Page, Request, Response, operation
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
+from gridloom.platform.identity.store.organisations import read_organisation_names
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
     ChangedUnavailability,

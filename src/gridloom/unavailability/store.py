@@ -10,11 +10,11 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.commit.deferred_rows import defer_insert
-from gridloom.database.commit.insert_target import InsertTarget, Row
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.commit.deferred_rows import defer_insert
+from gridloom.platform.database.commit.insert_target import InsertTarget, Row
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.unavailability.model import (
     NewPowerCapacity,
     NewUnavailability,

@@ -7,14 +7,14 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.capacity.model import HoldingKind
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
-from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.market_calendar import format_period
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets import block_store, store
 from gridloom.virtual_assets.backing.holdings import hold_backing, release_backing, transfer_backing
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset

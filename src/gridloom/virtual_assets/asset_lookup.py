@@ -9,11 +9,11 @@ from typing import Final
 from uuid import UUID
 from zlib import crc32
 
-from gridloom.database.pool import Database
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Caller, Request
-from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import NotFound
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Caller, Request
+from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
 from gridloom.virtual_assets.store import version_at

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import asyncpg
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import Block, LockedAsset, Market
 
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
 from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
-from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
+from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.virtual_assets import portfolio_store
 from gridloom.virtual_assets.portfolio_store import Portfolio
 

@@ -9,16 +9,16 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import Page, Request, Response, operation
-from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
-from gridloom.response_fields import view_of
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import Page, Request, Response, operation
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.virtual_assets import block_store, portfolio_store, store
 from gridloom.virtual_assets.allocation import AllocationStands, allocate, undo_allocation
 from gridloom.virtual_assets.asset_lookup import ASSET, ASSETS, author_of, etag_of, require_asset, require_locked_asset

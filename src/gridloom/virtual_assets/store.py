@@ -11,15 +11,15 @@ from uuid import UUID
 import asyncpg
 from msgspec import structs
 
-from gridloom.database.composition import compose
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import window_periods
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency, LockedAsset, Promise, VirtualAsset
 
 COLUMNS = """

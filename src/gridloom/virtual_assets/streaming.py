@@ -11,10 +11,10 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gridloom.edge import JSON, Stream
-from gridloom.edge.fields import to_json
 from gridloom.market_calendar import Floats, period_start_ms
-from gridloom.tables import TIME, points_json, stream_table, time_texts
+from gridloom.platform.http import JSON, Stream
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.http.tables import TIME, points_json, stream_table, time_texts
 
 STREAMED_FROM_PERIODS: Final = 3000
 """About a month; longer series are sent in slices."""

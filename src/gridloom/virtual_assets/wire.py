@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Name, PagedWindow, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
 from gridloom.physical_assets.model import CycleLimit, Efficiency, EnergyKWh, PowerKW, RampRate
+from gridloom.platform.http import Instant, Name, PagedWindow, RequestBody, ResponseBody
 from gridloom.virtual_assets.model import (
     DEFAULT_FINAL_SOC_TOLERANCE,
     DEFAULT_GATE_CLOSURE_S,

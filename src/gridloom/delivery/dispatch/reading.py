@@ -9,11 +9,11 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.database.pool import Database
 from gridloom.delivery.dispatch import store
 from gridloom.delivery.dispatch.store import StoredVersion
 from gridloom.delivery.model import KIND_OF_CODE, POWER_KINDS, PartKind
 from gridloom.market_calendar import Floats, Ints
+from gridloom.platform.database.pool import Database
 
 Part = tuple[PartKind, int]
 """The kind and the virtual asset's key, 0 for none."""

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
 from gridloom.delivery.codec import unpack
 from gridloom.delivery.dispatch.versions import NewDispatchVersion
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 _ADD_VERSIONS = NamedStatement("""
 insert into dispatch_version (asset_key, version, run_id, recorded_at, first_period, end_period, body)

@@ -11,7 +11,6 @@ from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.loss_order import firm_coverage
 from gridloom.capacity.store import load_battery_capacity
-from gridloom.database.pool import Database
 from gridloom.delivery.inputs import store
 from gridloom.delivery.inputs.store import ActiveAsset, BackingRow, Reserve
 from gridloom.delivery.model import CODE_OF_KIND, BatteryLimits, Mask, PartKind, sum_rows
@@ -20,6 +19,7 @@ from gridloom.delivery.planning.model import StoredInputs, ZoneInput
 from gridloom.delivery.planning.reserves import HeldReserves, ReserveCapability, ReservePower, hold_reserves
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day, utc_day_of
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from gridloom.capacity.book import market_days_around
-from gridloom.database.pool import Database
 from gridloom.delivery.inputs import store
 from gridloom.delivery.inputs.loading import LoadedZone, asset_changes_kwh, list_reserves, load_powers_kw
 from gridloom.delivery.inputs.zone_status_store import InputVersions
 from gridloom.delivery.model import slice_limits, sum_rows
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput, ZonePlan
 from gridloom.market_calendar import Floats, Ints
+from gridloom.platform.database.pool import Database
 
 
 def batteries_unchanged(before: InputVersions, now: InputVersions) -> bool:

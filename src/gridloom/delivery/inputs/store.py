@@ -10,8 +10,6 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
 from gridloom.kernel.balancing import PRODUCT_OF_BLOCK, ReserveProduct
 from gridloom.market_calendar import (
     DAYS_PER_SUMMARY_ROW,
@@ -23,6 +21,8 @@ from gridloom.market_calendar import (
     utc_days_of,
 )
 from gridloom.monitoring.query.latest import unpack
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
 
 
 async def read_assets_to_cut(db: Database, zone: str, closed_until: int) -> list[int]:

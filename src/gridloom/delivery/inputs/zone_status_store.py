@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database
 from gridloom.market_calendar import Ints
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database
 
 ARRAY_HEAD_BYTES: Final = 20
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from gridloom.database.pool import Database
 from gridloom.delivery import plan_store
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.performance import store
 from gridloom.delivery.performance.performance import Performance, load_performance
-from gridloom.events.outbox import record_event
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 CHECK_JOB: Final = "delivery.check"

@@ -11,7 +11,6 @@ import numpy as np
 
 from gridloom.capacity.availability import ENERGY
 from gridloom.capacity.store import load_availability
-from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import load_dispatch
 from gridloom.delivery.inputs.store import PhysicalParameters, read_parameters
 from gridloom.delivery.performance import store
@@ -22,6 +21,7 @@ from gridloom.kernel.market_time import market_day_of, market_days_in, period_st
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, market_day_periods, market_year_periods
+from gridloom.platform.database.pool import Database
 
 MAX_RECORDED_DAYS: Final = 14
 """Recorded by one job; days that none has recorded are read from the versions of dispatch."""

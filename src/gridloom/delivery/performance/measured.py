@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.monitoring.codec import Times
@@ -28,6 +27,7 @@ from gridloom.monitoring.model import (
 )
 from gridloom.monitoring.query.series import read
 from gridloom.monitoring.store import heads
+from gridloom.platform.database.pool import Database
 
 PERIOD_US: Final = PERIOD_S * SECOND_US
 MIN_HOLD_US: Final = 5 * MINUTE_US

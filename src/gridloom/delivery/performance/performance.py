@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import RESERVE_KINDS
 from gridloom.delivery.performance import store
@@ -20,6 +19,7 @@ from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, market_day_periods
+from gridloom.platform.database.pool import Database
 
 ONE_DAY: Final = timedelta(days=1)
 TOLERATED_SHARE: Final = 0.05

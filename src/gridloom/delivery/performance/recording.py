@@ -7,12 +7,12 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from gridloom.database.clock import platform_now_to_the_ms
-from gridloom.database.pool import Database
 from gridloom.delivery.codec import pack, unpack
 from gridloom.delivery.performance import store
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements, read_telemetry
 from gridloom.market_calendar import Floats, market_day_periods
+from gridloom.platform.database.clock import platform_now_to_the_ms
+from gridloom.platform.database.pool import Database
 
 
 async def record_folded_day(db: Database, asset_key: int, day: date) -> None:

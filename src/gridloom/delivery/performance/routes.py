@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, repeatable_read
 from gridloom.delivery.performance.energy_use import EnergyUse, load_energy_use
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
-from gridloom.edge import JSON, Content, Request, ResponseBody, Stream, operation
-from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
@@ -26,6 +21,11 @@ from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.window_query import requested_window
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import JSON, Content, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.settlements.as_of import MEASURED, AsOfTooEarly, check_as_of
 
 TAG = "Delivery"

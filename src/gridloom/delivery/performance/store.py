@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
 
 _RECORDING: Final = 7_108_261
 """The advisory lock of the process that records a battery's days, together with the battery's key."""

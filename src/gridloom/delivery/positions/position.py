@@ -8,7 +8,6 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery import zone_store
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import PartKind
@@ -16,6 +15,7 @@ from gridloom.delivery.performance.performance import Performance, load_performa
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats, utc_days_of
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import PeriodVolumes, read_period_volumes
 from gridloom.virtual_assets.energy.projection import project

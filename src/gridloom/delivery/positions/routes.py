@@ -8,14 +8,14 @@ from uuid import UUID
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import repeatable_read
 from gridloom.delivery.positions.position import Position, load_position
 from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
-from gridloom.edge import JSON, Content, Request, ResponseBody, Stream, operation
-from gridloom.edge.fields import to_json
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import repeatable_read
+from gridloom.platform.http import JSON, Content, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.fields import to_json
 from gridloom.settlements.as_of import PRICES, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.rules import requested_periods

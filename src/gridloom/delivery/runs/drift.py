@@ -8,8 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.delivery import plan_store
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs.loading import load_zone
@@ -26,12 +24,14 @@ from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.finalisation import PLATFORM_ID
 from gridloom.delivery.runs.store import PlacedDrift
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, market_day_periods
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.model import WHOLESALE_TRADES, Origin, WholesaleTrade

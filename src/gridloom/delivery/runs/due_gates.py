@@ -10,7 +10,6 @@ from typing import Final
 
 import structlog
 
-from gridloom.database.pool import Database
 from gridloom.delivery.inputs.zone_status_store import (
     ZoneStatus,
     advance_final_until,
@@ -20,9 +19,10 @@ from gridloom.delivery.inputs.zone_status_store import (
 )
 from gridloom.delivery.performance.deviations import CHECK_JOB, read_measured_zones
 from gridloom.delivery.runs.store import Writer, read_writers
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S
 from gridloom.virtual_assets.rules import first_open_period

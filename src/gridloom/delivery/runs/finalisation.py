@@ -11,8 +11,6 @@ from uuid import UUID
 import numpy as np
 import structlog
 
-from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_error
-from gridloom.database.pool import Connection, Database
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import KIND_OF_CODE
@@ -23,6 +21,8 @@ from gridloom.delivery.runs.store import UnheldReserve
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
+from gridloom.platform.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_error
+from gridloom.platform.database.pool import Connection, Database
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.virtual_assets.backing.store import read_recorded_outages

@@ -7,18 +7,18 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.versions import NewDispatchVersion
 from gridloom.delivery.inputs.store import read_batteries
 from gridloom.delivery.model import KIND_OF_CODE
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.runs.store import read_owners
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
 
 READ = Permission.READ_SCHEDULES
 

@@ -9,7 +9,6 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery import plan_store, zone_store
 from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.dispatch import store as dispatch_store
@@ -27,6 +26,7 @@ from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number_from
 from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.platform.database.pool import Database
 
 
 async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], first: int, now: datetime) -> None:

@@ -16,9 +16,6 @@ from typing import Final
 import numpy as np
 import structlog
 
-from gridloom.database.clock import platform_now
-from gridloom.database.errors import DATABASE_ERRORS
-from gridloom.database.pool import Connection, Database
 from gridloom.delivery import plan_store, zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import load_dispatch
@@ -54,12 +51,15 @@ from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_faile
 from gridloom.delivery.runs.release import close_zone, dispatch_released, release_batteries
 from gridloom.delivery.runs.store import Run
 from gridloom.delivery.zone_store import ZoneTotals, changed_totals
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.availability.changes import FOLLOW_OWNER_JOB
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.errors import DATABASE_ERRORS
+from gridloom.platform.database.pool import Connection, Database
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.rules import first_open_period
 

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date
 
-from gridloom.database.pool import Database
 from gridloom.kernel.dependency import Dependency
 from gridloom.market_calendar import market_day_number
 from gridloom.monitoring import blocks, compaction_rules, segments
@@ -19,6 +18,7 @@ from gridloom.monitoring.model import day_start
 from gridloom.monitoring.query.series import assemble
 from gridloom.monitoring.store import bodies, heads
 from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.platform.database.pool import Database
 
 RECORD_FOLDED_DAY: Dependency[Callable[[Database, int, date], Awaitable[None]]] = Dependency(
     "a record of what was measured"

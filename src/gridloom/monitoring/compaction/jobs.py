@@ -6,11 +6,11 @@ import time
 from datetime import timedelta
 from typing import Final
 
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.monitoring import metrics
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.compaction_rules import UPGRADE_WINDOW
 from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.platform.jobs import JobRun, enqueue, job
 
 POLL_INTERVAL: Final = timedelta(seconds=30)
 DAYS_A_LOOK: Final = 2000

@@ -11,12 +11,12 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.commit.after_commit import transaction
-from gridloom.database.pool import Pool, create_pool, prepare_connection
-from gridloom.edge import Request
 from gridloom.monitoring.ingest.ingest import Stored, append_received, store_received
 from gridloom.monitoring.model import Received
 from gridloom.monitoring.store import heads
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.pool import Pool, create_pool, prepare_connection
+from gridloom.platform.http import Request
 
 
 class TelemetryEntry:

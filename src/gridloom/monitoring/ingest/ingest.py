@@ -14,8 +14,6 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.commit.after_commit import after_commit
-from gridloom.database.pool import Database
 from gridloom.market_calendar import market_date
 from gridloom.monitoring import blocks, metrics, segments
 from gridloom.monitoring.codec import Times
@@ -26,6 +24,8 @@ from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS
 from gridloom.monitoring.segments import SegmentColumns
 from gridloom.monitoring.store import bodies, heads
 from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.pool import Database
 
 MANY_BODIES: Final = 200
 

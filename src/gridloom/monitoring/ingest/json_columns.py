@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.long_bodies.slices import count_in_slices
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, TooManyPoints, check_count, check_names
 from gridloom.monitoring.ingest.json_rows import check_keys, loose_numbers, mapping, read, unreadable
 from gridloom.monitoring.ingest.timestamps import Faults
+from gridloom.platform.http.fields import escape
+from gridloom.platform.http.long_bodies.slices import count_in_slices
 
 MAX_SERIES = 100_000
 """Each costs some work of its own, however few points it has."""

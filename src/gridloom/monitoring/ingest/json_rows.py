@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET
 
-from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.long_bodies.slices import decode_in_batches
 from gridloom.monitoring.codec import Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
 from gridloom.monitoring.ingest.timestamps import FINE, Faults
 from gridloom.monitoring.model import Reason
+from gridloom.platform.http.fields import escape
+from gridloom.platform.http.long_bodies.slices import decode_in_batches
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):

@@ -19,13 +19,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Pool
-from gridloom.edge import Request
-from gridloom.edge.decode.json_decoder import holds_long_run, reject_long_numbers
-from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
-from gridloom.long_bodies.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
-from gridloom.long_bodies.slices import count_in_slices
 from gridloom.monitoring import metrics
 from gridloom.monitoring.ingest import json_columns, json_rows, tables
 from gridloom.monitoring.ingest.columns import TooManyPoints, check_count, drop_invalid
@@ -39,6 +32,13 @@ from gridloom.monitoring.model import (
     microseconds,
 )
 from gridloom.monitoring.offload import off_loop
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Pool
+from gridloom.platform.http import Request
+from gridloom.platform.http.decode.json_decoder import holds_long_run, reject_long_numbers
+from gridloom.platform.http.long_bodies.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
+from gridloom.platform.http.long_bodies.slices import count_in_slices
+from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 FAST_PATH_MAX_BYTES: Final = 320 * 1024
 """Where parsing takes two milliseconds, a thread would cost half as much again, because it takes turns with the event

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.pool import Database
-from gridloom.edge import to_json
 from gridloom.monitoring.model import LATEST, instant_of
 from gridloom.monitoring.store import heads
 from gridloom.monitoring.views import Point
 from gridloom.physical_assets.telemetry import LatestTelemetry
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import to_json
 
 STATE_OF_CHARGE = "state_of_charge"
 

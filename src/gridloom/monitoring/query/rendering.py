@@ -10,8 +10,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gridloom.database.pool import Database
-from gridloom.edge import JSON, Content, Stream, to_json
 from gridloom.kernel.market_time import Resolution
 from gridloom.monitoring.model import DAY_US, EMPTY, MAX_CARRY_FORWARD_US, SignalSeries, days_between, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, hold_for_each, off_loop
@@ -20,7 +18,9 @@ from gridloom.monitoring.query.series import in_batches, read_each, read_in_step
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.store.bodies import points_between
 from gridloom.monitoring.views import DataPointMeta
-from gridloom.tables import TIME, PointWriter, stream_table
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import JSON, Content, Stream, to_json
+from gridloom.platform.http.tables import TIME, PointWriter, stream_table
 
 T = TypeVar("T")
 

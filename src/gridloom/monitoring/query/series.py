@@ -10,7 +10,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.pool import Database
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import blocks, segments
 from gridloom.monitoring.codec import PackedValues, TimeGrid, Times, Values, decode_grid, list_times
@@ -18,6 +17,7 @@ from gridloom.monitoring.model import DAY_US, EMPTY, SignalSeries, day_number, d
 from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.query.aggregation import Downsampling
 from gridloom.monitoring.store import bodies
+from gridloom.platform.database.pool import Database
 
 POINT_BATCH_SIZE = 200_000
 """Points that a long read of one signal holds in memory at a time, about."""

@@ -20,21 +20,21 @@ from uuid import UUID
 
 import orjson
 
-from gridloom.database.errors import DATABASE_ERRORS
-from gridloom.database.listener import Listener
-from gridloom.edge import Request, to_json
-from gridloom.edge.answer.errors import report_broken_stream
-from gridloom.events.framing import HEARTBEAT
-from gridloom.events.stream_slots import StreamSlot
-from gridloom.events.waking import Waker
-from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.monitoring import metrics, segments
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.query.latest import latest_points
 from gridloom.monitoring.store import bodies, heads
-from gridloom.tables import time_texts
+from gridloom.platform.database.errors import DATABASE_ERRORS
+from gridloom.platform.database.listener import Listener
+from gridloom.platform.events.framing import HEARTBEAT
+from gridloom.platform.events.stream_slots import StreamSlot
+from gridloom.platform.events.waking import Waker
+from gridloom.platform.http import Request, to_json
+from gridloom.platform.http.answer.errors import report_broken_stream
+from gridloom.platform.http.tables import time_texts
+from gridloom.platform.identity.authorization import authorize_asset
 
 T = TypeVar("T")
 

@@ -11,8 +11,6 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import segments
@@ -37,6 +35,8 @@ from gridloom.monitoring.query.series import assemble, next_day_with_points, rea
 from gridloom.monitoring.store import bodies
 from gridloom.monitoring.views import SignalSum
 from gridloom.physical_assets.store import read_parameters_at
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 
 _DAY_BATCH_SIZE = 400
 SIGNAL_BATCH_SIZE = 32

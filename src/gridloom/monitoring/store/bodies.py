@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 
 @dataclass(frozen=True, slots=True)

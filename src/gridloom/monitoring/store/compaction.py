@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
 from gridloom.monitoring import compaction_rules as rules
 from gridloom.monitoring.store.bodies import StoredSegment
 from gridloom.monitoring.store.heads import NewSegment
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 
 async def try_fold_lock(db: Database, asset_key: int) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from gridloom.database.pool import Database, is_distributed
-from gridloom.database.statement import NamedStatement
+from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.statement import NamedStatement
 
 CHANNEL = "telemetry"
 MAX_CACHED_ASSETS = 20_000

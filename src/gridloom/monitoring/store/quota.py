@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from gridloom.database.pool import Database
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from datetime import date, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from gridloom.database.pool import Database
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import format_instant, market_day_window
-from gridloom.long_bodies.decoder_process import compute_apart
 from gridloom.optimiser.backtests import store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Policy, replay_days
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import load_day_table
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http.long_bodies.decoder_process import compute_apart
+from gridloom.platform.jobs import JobRun, enqueue, job
 
 KIND: Final = "backtest.run"
 DAYS_PER_JOB: Final = 100

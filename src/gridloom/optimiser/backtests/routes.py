@@ -11,8 +11,19 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta
 
-from gridloom.database.clock import real_now
-from gridloom.edge import (
+from gridloom.kernel.copying import copy_fields
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.optimiser.backtests import jobs, store
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay
+from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS, Policy
+from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.platform.database.clock import real_now
+from gridloom.platform.http import (
     ARROW,
     CSV,
     JSON,
@@ -26,21 +37,10 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.edge.fields import accept_day, accept_instant
-from gridloom.jobs import admit_job
-from gridloom.kernel.copying import copy_fields
-from gridloom.kernel.ids import uuid7
-from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
-from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound
-from gridloom.optimiser.backtests import jobs, store
-from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.planner import BatterySpec
-from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS, Policy
-from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
-from gridloom.optimiser.solver_queue import SolverQueue
-from gridloom.response_fields import view_of
-from gridloom.tables import stream_table
+from gridloom.platform.http.fields import accept_day, accept_instant
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.tables import stream_table
+from gridloom.platform.jobs import admit_job
 
 TAG = "Decisions"
 MAX_DAYS = 3660

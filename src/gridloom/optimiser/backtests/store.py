@@ -10,13 +10,13 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.copying import field_names_of
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 
 _BACKTEST = """
   select id, organisation_id, asked_at, status, start_day, end_day, series, policy, battery::text as battery,

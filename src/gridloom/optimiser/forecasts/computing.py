@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from gridloom.database.commit.after_commit import transaction
-from gridloom.database.pool import Database
-from gridloom.edge import Request
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.market_calendar import Floats
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MAX_DAYS_AHEAD, Forecast, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Request
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import lock_prices_as_they_are
 

@@ -6,15 +6,15 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import Final
 
-from gridloom.database.clock import platform_now
-from gridloom.events.model import NewEvent
-from gridloom.events.outbox import record_events
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import block_window, market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_events
+from gridloom.platform.jobs import JobRun, enqueue, job
 
 PUBLISHED_FROM_HOUR: Final = 11
 GATE_HOUR: Final = 12

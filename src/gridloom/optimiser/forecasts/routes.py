@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
-from gridloom.database.clock import platform_now
-from gridloom.edge import SIGNED_IN, QueryParameters, Request, ResponseBody, operation
-from gridloom.edge.fields import parameter_error
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.computing import compute_forecast
 from gridloom.optimiser.forecasts.formulas import Forecast
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.http import SIGNED_IN, QueryParameters, Request, ResponseBody, operation
+from gridloom.platform.http.fields import parameter_error
 
 TAG = "Decisions"
 

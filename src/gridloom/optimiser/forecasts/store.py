@@ -10,9 +10,9 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 
-from gridloom.database.pool import Database
-from gridloom.database.statement import NamedStatement
 from gridloom.optimiser.forecasts.formulas import Forecast
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 _COMPUTING: Final = 7_108_272
 """The advisory locks of days whose forecast is being computed."""

@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.optimiser.schedules.capacity import ReserveProducts, load_slots
@@ -29,6 +27,8 @@ from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import InfeasibleError, SolutionStatus
 from gridloom.optimiser.solving.reserves import solve_with_reserves
 from gridloom.optimiser.solving.solve import solve
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.rules import check_window, first_open_period

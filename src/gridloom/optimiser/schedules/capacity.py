@@ -12,7 +12,6 @@ import numpy as np
 from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.products import ProductKey, product_key
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.pool import Database
 from gridloom.kernel.balancing import BLOCK_START_HOURS, ReserveProduct, block_product
 from gridloom.kernel.market_time import (
     BLOCK_HOURS,
@@ -29,6 +28,7 @@ from gridloom.optimiser.schedules.scope import OptimisationScope
 from gridloom.optimiser.schedules.wire import NewCapacityPrice, ProposedBlock
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.optimiser.solving.reserves import ReserveSlot
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_price_arrays
 from gridloom.virtual_assets.model import Market
 

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.clock import real_now
-from gridloom.jobs import JobRun, job
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.optimiser.schedules import store
 from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
 from gridloom.optimiser.schedules.wire import NewOptimisation, OptimisationView
 from gridloom.optimiser.solver_queue import run_behind_short_work
 from gridloom.optimiser.solving.linear import Deadline
+from gridloom.platform.database.clock import real_now
+from gridloom.platform.jobs import JobRun, job
 from gridloom.virtual_assets import store as asset_store
 
 KIND: Final = "optimisation.solve"

@@ -9,8 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.optimiser.schedules.asset_optimisation import MAX_OPTIMISED_PERIODS, open_window, reject_too_long
@@ -40,6 +38,8 @@ from gridloom.optimiser.solving.programme import (
     SolutionStatus,
 )
 from gridloom.optimiser.solving.solve import solve, solve_together
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
 

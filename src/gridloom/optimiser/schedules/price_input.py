@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.market_calendar import period_numbers
@@ -19,6 +18,7 @@ from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MAX_DAYS_AHEAD, 
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters, prices_missing
 from gridloom.optimiser.schedules.wire import NewPrice, PricesAsked
 from gridloom.optimiser.solving.programme import Floats
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.model import SERIES
 
 MAX_DEFAULT: Final = timedelta(days=31)

@@ -8,7 +8,6 @@ from datetime import datetime
 import numpy as np
 from msgspec import UNSET
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.optimiser.prices import PricesMissing
@@ -20,6 +19,7 @@ from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import Floats, InfeasibleError
 from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.points import SchedulePoints

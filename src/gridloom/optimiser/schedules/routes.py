@@ -11,11 +11,6 @@ import numpy as np
 
 from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.clock import platform_now, real_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK, Request, Response, operation
-from gridloom.identity.authorization import ORGANISATION, authorize_organisation
-from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.permission import Permission
@@ -37,6 +32,11 @@ from gridloom.optimiser.schedules.wire import (
     RepairView,
 )
 from gridloom.optimiser.solver_queue import MAX_SHORT_PERIODS, SolverQueue, SolverTurn
+from gridloom.platform.database.clock import platform_now, real_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import BULK, Request, Response, operation
+from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
+from gridloom.platform.jobs import admit_job, enqueue
 from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, require_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio

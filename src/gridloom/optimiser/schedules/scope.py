@@ -9,8 +9,8 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh, exported_kwh

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.pool import Database
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

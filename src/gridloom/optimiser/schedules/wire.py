@@ -8,8 +8,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, RequestBody, ResponseBody
 from gridloom.kernel.balancing import ReserveName
+from gridloom.platform.http import Instant, RequestBody, ResponseBody
 from gridloom.reference_prices.model import SERIES
 from gridloom.virtual_assets.model import Market
 

@@ -10,7 +10,6 @@ from msgspec import Meta, field
 
 from gridloom.auctions.model import Item
 from gridloom.auctions.routes import authorize_auction
-from gridloom.edge import Request, RequestBody, ResponseBody, operation
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
@@ -32,6 +31,7 @@ from gridloom.optimiser.valuations.formulas import (
     Valuation,
     value_window,
 )
+from gridloom.platform.http import Request, RequestBody, ResponseBody, operation
 
 TAG = "Decisions"
 VALUATION_TIMEOUT_S = 20.0

@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.pool import Database
-from gridloom.jobs import enqueue
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import enqueue
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. The package that holds the asset's capacity declares its handler."""

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
 from gridloom.capacity.store import load_availability
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
-from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
-from gridloom.tables import TIME, stream_table, time_texts
+from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.http.tables import TIME, stream_table, time_texts
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Physical assets"
 

@@ -12,11 +12,11 @@ from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pend
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_battery_capacity
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind, MissingCapacity
+from gridloom.platform.database.pool import Database
 
 _KIND_OF = {
     HoldingKind.VIRTUAL_ASSET: ConflictKind.VIRTUAL_ASSET,

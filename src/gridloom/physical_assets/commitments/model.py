@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from gridloom.capacity.model import HoldingKind
-from gridloom.edge import ResponseBody
+from gridloom.platform.http import ResponseBody
 
 
 class AncillaryHeld(ResponseBody):

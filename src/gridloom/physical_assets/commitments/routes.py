@@ -13,10 +13,6 @@ from gridloom.capacity.book import BookLine, CapacityBook
 from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_battery_capacity
-from gridloom.edge import JSON, Content, Request, operation
-from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
-from gridloom.identity.store.organisations import read_organisation_names
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.commitments.model import (
@@ -26,7 +22,11 @@ from gridloom.physical_assets.commitments.model import (
     Holder,
 )
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
-from gridloom.tables import time_texts
+from gridloom.platform.http import JSON, Content, Request, operation
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.http.tables import time_texts
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
+from gridloom.platform.identity.store.organisations import read_organisation_names
 
 TAG = "Physical assets"
 

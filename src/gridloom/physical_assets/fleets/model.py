@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Name, Paging, RequestBody, ResponseBody
+from gridloom.platform.http import Name, Paging, RequestBody, ResponseBody
 
 AssetIDs = Annotated[list[UUID], Meta(max_length=10_000)]
 

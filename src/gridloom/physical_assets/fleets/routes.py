@@ -7,14 +7,14 @@ from zlib import crc32
 
 from msgspec import UNSET
 
-from gridloom.database.pool import Database
-from gridloom.edge import Caller, Page, Request, Response, operation
-from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.physical_assets.fleets import store
 from gridloom.physical_assets.fleets.model import Fleet, FleetChange, FleetsQuery, NewFleet
 from gridloom.physical_assets.fleets.store import StoredFleet
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Caller, Page, Request, Response, operation
+from gridloom.platform.identity.authorization import authorize_organisation
 
 TAG = "Fleets"
 READ = Permission.READ_PHYSICAL_ASSETS

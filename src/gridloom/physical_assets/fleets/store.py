@@ -8,10 +8,10 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
 from gridloom.kernel.ids import uuid7
 from gridloom.physical_assets.fleets.model import Fleet
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
 
 _FLEET = """
 select f.id, f.name, f.organisation_id, f.version, f.created_at,

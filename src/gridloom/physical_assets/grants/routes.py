@@ -10,17 +10,17 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.database.pool import Database
-from gridloom.edge import Page, Paging, Request, RequestBody, Response, ResponseBody, operation
-from gridloom.identity import model as identity
-from gridloom.identity.authorization import PHYSICAL_ASSET
-from gridloom.identity.permissions import GRANTABLE, in_order
-from gridloom.identity.store import grants as store
-from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Page, Paging, Request, RequestBody, Response, ResponseBody, operation
+from gridloom.platform.identity import model as identity
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET
+from gridloom.platform.identity.permissions import GRANTABLE, in_order
+from gridloom.platform.identity.store import grants as store
+from gridloom.platform.identity.store.organisations import organisation_exists
 
 
 class NewGrant(RequestBody):

@@ -8,9 +8,6 @@ from uuid import UUID
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, availability_at
 from gridloom.capacity.store import load_ratings_and_outages
-from gridloom.database.pool import Database
-from gridloom.edge import Request, operation
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -19,6 +16,9 @@ from gridloom.physical_assets.health import rules
 from gridloom.physical_assets.health.rules import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_health_input
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Request, operation
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Physical assets"
 

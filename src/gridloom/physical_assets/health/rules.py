@@ -8,11 +8,11 @@ from enum import StrEnum
 from uuid import UUID
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries
-from gridloom.edge import ResponseBody
 from gridloom.kernel.market_time import format_instant
 from gridloom.physical_assets.conflicts import CapacityConflict
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.physical_assets.telemetry import LatestTelemetry
+from gridloom.platform.http import ResponseBody
 
 
 class HealthStatus(StrEnum):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.physical_assets.model import AssetStatus
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from gridloom.edge import RequestBody, ResponseBody, pattern_meta
 from gridloom.kernel.balancing import ReserveProduct
 from gridloom.kernel.codes import MASTR_STORAGE_UNIT_PATTERN, ControlArea
 from gridloom.physical_assets.model import EicCode, EnergyKWh, PowerKW
+from gridloom.platform.http import RequestBody, ResponseBody, pattern_meta
 
 ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
 ExtraName = Annotated[str, Meta(min_length=1, max_length=100)]

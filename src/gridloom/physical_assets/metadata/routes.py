@@ -8,9 +8,6 @@ from uuid import UUID
 import msgspec
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import BodyFormat, Request, Response, operation
-from gridloom.edge.decode.json_decoder import Decoder
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.codes import EicKind
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
@@ -25,6 +22,9 @@ from gridloom.physical_assets.metadata.model import (
     MetadataCategory,
 )
 from gridloom.physical_assets.rules import InvalidCode, check_eic_code
+from gridloom.platform.http import BodyFormat, Request, Response, operation
+from gridloom.platform.http.decode.json_decoder import Decoder
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 
 class InconsistentMetadata(Problem, status=422, title="The metadata contradicts itself"):

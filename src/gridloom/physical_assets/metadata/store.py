@@ -8,8 +8,8 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from gridloom.database.pool import Database
 from gridloom.physical_assets.metadata.model import BODY_TYPES, MetadataBody, MetadataCategory
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

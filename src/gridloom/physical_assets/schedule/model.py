@@ -8,8 +8,8 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import Instant, RequestBody, ResponseBody
 from gridloom.physical_assets.model import MAX_POWER_KW
+from gridloom.platform.http import Instant, RequestBody, ResponseBody
 
 MAX_PERIODS = 110_000  # three years
 

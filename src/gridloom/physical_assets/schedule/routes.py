@@ -13,10 +13,6 @@ from gridloom.capacity.availability import availability_series
 from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
-from gridloom.edge.fields import EARLIEST, LATEST, to_json
-from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -38,7 +34,11 @@ from gridloom.physical_assets.schedule.rules import (
     scheduled_window,
 )
 from gridloom.physical_assets.window_query import WindowQuery, check_order, requested_window
-from gridloom.tables import TIME, points_json, stream_table
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
+from gridloom.platform.http.fields import EARLIEST, LATEST, to_json
+from gridloom.platform.http.tables import TIME, points_json, stream_table
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Physical assets"
 READ = Permission.READ_SCHEDULES

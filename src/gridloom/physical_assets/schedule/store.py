@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True, eq=False)

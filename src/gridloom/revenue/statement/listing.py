@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.holding_store import Holdings
 from gridloom.revenue.statement import store

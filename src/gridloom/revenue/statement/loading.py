@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import Performance
 from gridloom.delivery.positions.position import IMBALANCE_SERIES, OpenPosition, load_open_position, load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.market_calendar import PERIOD_S, market_day_periods
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue.accruals import tolling_sums
 from gridloom.revenue.model import ReportBuckets

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import Request, ResponseBody, operation
-from gridloom.edge.fields import parameter_error
-from gridloom.edge.operation import H
-from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.market_time import Resolution, is_period_start
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import Request, ResponseBody, operation
+from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.operation import H
+from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import MAX_REPORT_DAYS, SecondsSpan

@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.delivery.positions.position import IMBALANCE_SERIES, PeriodFacts
 from gridloom.delivery.runs.store import UnheldReserve, read_shortfalls
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import PERIOD_S, day_start, period_counts, utc_days_of
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue import store
 from gridloom.revenue.aggregation import DaySheets

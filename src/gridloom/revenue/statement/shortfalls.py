@@ -8,13 +8,13 @@ from datetime import date, datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.delivery.inputs.store import Reserve, read_block_reserves
 from gridloom.delivery.runs.store import UnheldReserve
 from gridloom.kernel.balancing import ReserveProduct, block_product
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.pool import Database
 from gridloom.revenue.statement.store import AwardPrice, read_awards
 
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)

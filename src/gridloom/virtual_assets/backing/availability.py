@@ -21,10 +21,10 @@ from gridloom.capacity.loss_order import firm_coverage, precheck_covered
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_firm_capacity
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, touched_periods
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import Promise, VirtualAsset
 
 _ONES: Final = np.broadcast_to(np.ones(()), 1 << 40)

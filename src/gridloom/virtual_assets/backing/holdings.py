@@ -10,11 +10,11 @@ from uuid import UUID
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings, replace_holdings
 from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEfficiency
 from gridloom.capacity.store import LockedBatteries, lock_batteries
-from gridloom.database.pool import Database
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import window_periods
 from gridloom.physical_assets.model import AssetStatus
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing import store
 from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
 from gridloom.virtual_assets.backing.store import CycleLimits, PhysicalTerms

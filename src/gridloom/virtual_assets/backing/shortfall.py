@@ -15,8 +15,8 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.capacity.store import load_firm_capacity
-from gridloom.database.pool import Database
 from gridloom.market_calendar import Floats
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing import store
 from gridloom.virtual_assets.backing.availability import mean_power_fraction, remaining_fraction
 from gridloom.virtual_assets.backing.store import ShortfallInterval

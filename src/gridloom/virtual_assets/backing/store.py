@@ -8,12 +8,12 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.capacity.availability import CapacityOutage
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
 from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 from gridloom.virtual_assets.store import LIST_ASSETS, complete_assets
 

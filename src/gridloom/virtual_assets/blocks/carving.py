@@ -9,10 +9,10 @@ from typing import assert_never
 import numpy as np
 
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, format_period, utc_days_of
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
 from gridloom.virtual_assets.blocks.rules import (

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK, JSON, Page, Request, Response, Stream, operation
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, utc_days_of
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import BULK, JSON, Page, Request, Response, Stream, operation
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import (
     ASSETS,
@@ -67,7 +67,7 @@ from gridloom.virtual_assets.schedule.views import CAPACITY_COLUMNS, streamed_sc
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.platform.database.commit.single_statement import RowSink
 
 TAG = "Virtual assets"
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from gridloom.edge import Instant, PagedWindow, RequestBody
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.model import PowerKW
 from gridloom.physical_assets.window_query import WindowQuery
+from gridloom.platform.http import Instant, PagedWindow, RequestBody
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.model import Adjustment, Block, Market

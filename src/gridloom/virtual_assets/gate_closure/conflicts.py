@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from gridloom.capacity.availability import AvailabilitySeries
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, Ints, utc_days_of
 from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
 from gridloom.virtual_assets.backing.store import read_assets_backed_by

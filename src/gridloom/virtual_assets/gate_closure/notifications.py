@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.market_calendar import Ints, format_period
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
 from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
 from gridloom.virtual_assets.backing.store import read_assets_backed_by

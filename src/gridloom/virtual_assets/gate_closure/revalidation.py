@@ -17,12 +17,12 @@ import numpy as np
 
 from gridloom.capacity.availability import CapacityOutage
 from gridloom.capacity.store import load_firm_capacity
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.jobs import JobRun, job
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, period_start
 from gridloom.market_calendar import Floats, Ints, market_day_periods
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import JobRun, job
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
 from gridloom.virtual_assets.backing.store import RecordedOutage, lock_assets_backed_by, read_recorded_outages

@@ -10,14 +10,14 @@ from uuid import UUID
 import numpy as np
 from msgspec import Meta
 
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Page, PagedWindow, Request, ResponseBody, Stream, operation
-from gridloom.identity.store.organisations import read_author_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
-from gridloom.tables import points_json
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import JSON, Page, PagedWindow, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.tables import points_json
+from gridloom.platform.identity.store.organisations import read_author_names
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset
 from gridloom.virtual_assets.history import store as history_store

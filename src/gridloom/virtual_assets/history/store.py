@@ -8,11 +8,11 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.market_calendar import Floats, Ints
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import (
     Adjustment,
     AdjustmentReason,

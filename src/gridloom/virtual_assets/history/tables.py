@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from gridloom.database.pool import Pool
-from gridloom.edge import Page, Stream
-from gridloom.edge.paging import next_link
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_MS, Ints
-from gridloom.tables import TIME, stream_table
+from gridloom.platform.database.pool import Pool
+from gridloom.platform.http import Page, Stream
+from gridloom.platform.http.paging import next_link
+from gridloom.platform.http.tables import TIME, stream_table
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange

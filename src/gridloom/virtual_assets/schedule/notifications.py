@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
-from gridloom.jobs import enqueue
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import format_period
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets.model import LockedAsset, LockedAssetKey, VirtualAsset
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.platform.database.commit.single_statement import RowSink
 
 READ = Permission.READ_VIRTUAL_ASSETS
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from gridloom.edge import Instant, QueryParameters, RequestBody
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, format_period, period_numbers, utc_day_of
+from gridloom.platform.http import Instant, QueryParameters, RequestBody
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import LaneChange
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import market_day_of, market_days_in, period_start
 from gridloom.kernel.window import Window
@@ -21,6 +20,7 @@ from gridloom.market_calendar import (
     utc_day_of,
     utc_days_of,
 )
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project

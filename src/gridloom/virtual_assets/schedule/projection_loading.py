@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, first_period_of_utc_day, utc_days_of
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available, load_available_of_each
 from gridloom.virtual_assets.energy.imbalance import Imbalance, imbalance_of, irreparable_kwh
 from gridloom.virtual_assets.energy.projection import Projection, ProjectionInput, project

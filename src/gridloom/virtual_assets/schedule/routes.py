@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import repeatable_read
-from gridloom.edge import BULK, JSON, Request, Response, Stream, operation
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import utc_days_of
 from gridloom.physical_assets.window_query import WindowQuery
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import repeatable_read
+from gridloom.platform.http import BULK, JSON, Request, Response, Stream, operation
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import (
     ASSET,
@@ -43,7 +43,7 @@ from gridloom.virtual_assets.schedule.views import (
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.platform.database.commit.single_statement import RowSink
 
 TAG = "Virtual assets"
 SCHEDULE = ASSET + "/schedule"

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from gridloom.database.arrays import decode_float8_arrays
-from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
 from gridloom.market_calendar import (
     DAYS_PER_SUMMARY_ROW,
     PERIODS_PER_DAY,
@@ -18,6 +15,9 @@ from gridloom.market_calendar import (
     first_period_of_utc_day,
     utc_days_of,
 )
+from gridloom.platform.database.arrays import decode_float8_arrays
+from gridloom.platform.database.keyed import fetch_by_keys
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 

@@ -10,12 +10,12 @@ from uuid import UUID
 import numpy as np
 from msgspec import structs
 
-from gridloom.edge import JSON, ResponseBody, Stream
-from gridloom.edge.fields import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
-from gridloom.response_fields import view_of
-from gridloom.tables import points_json
+from gridloom.platform.http import JSON, ResponseBody, Stream
+from gridloom.platform.http.fields import to_json
+from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.tables import points_json
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.model import Adjustment, AdjustmentReason, Block, Market, VirtualAsset

@@ -9,15 +9,15 @@ from uuid import UUID
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Content, Instant, QueryParameters, Request, ResponseBody, Stream, operation
-from gridloom.edge.fields import parameter_error, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.window_query import WindowQuery
-from gridloom.tables import points_json
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import JSON, Content, Instant, QueryParameters, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.fields import parameter_error, to_json
+from gridloom.platform.http.tables import points_json
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.model import VirtualAsset

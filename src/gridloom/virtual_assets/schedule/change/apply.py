@@ -16,11 +16,11 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gridloom.database.commit.single_statement import SingleStatementWrite
-from gridloom.edge import Request
-from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import PERIODS_PER_DAY, first_period_of_utc_day
+from gridloom.platform.database.commit.single_statement import SingleStatementWrite
+from gridloom.platform.http import Request
+from gridloom.platform.identity.authorization import authorize_organisation
 from gridloom.virtual_assets.asset_lookup import asset_lock, require_locked_asset
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
@@ -56,7 +56,7 @@ from gridloom.virtual_assets.schedule.store import LaneChange
 from gridloom.virtual_assets.store import cached_asset
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.platform.database.commit.single_statement import RowSink
 
 A = TypeVar("A")
 Accept = Callable[["RowSink", VirtualAsset, ScheduleContext], Awaitable[A]]

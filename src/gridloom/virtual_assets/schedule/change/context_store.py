@@ -19,14 +19,14 @@ from gridloom.capacity.capacity_json_store import (
     read_capacity_json,
 )
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.database.clock import platform_now
-from gridloom.database.composition import compose
-from gridloom.database.pool import Database, is_distributed
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import BlockID, PortfolioID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period_of_utc_day
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.composition import compose
+from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset

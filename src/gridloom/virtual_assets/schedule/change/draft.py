@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, first_period_of_utc_day, utc_days_of
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,

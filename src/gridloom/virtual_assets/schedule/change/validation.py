@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.database.pool import Database
-from gridloom.events.store import FEW
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.store import FEW
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.energy.projection import NOISE_KW, Projection, ProjectionInput, project

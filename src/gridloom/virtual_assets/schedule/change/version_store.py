@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import asyncpg
 import numpy as np
 
-from gridloom.database.arrays import format_float8_array, format_int_array
-from gridloom.database.commit.deferred_rows import fetchrow_with_collected, write_by_parts
-from gridloom.database.commit.single_statement import SingleStatementWrite
-from gridloom.database.pool import Database, is_distributed
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY
+from gridloom.platform.database.arrays import format_float8_array, format_int_array
+from gridloom.platform.database.commit.deferred_rows import fetchrow_with_collected, write_by_parts
+from gridloom.platform.database.commit.single_statement import SingleStatementWrite
+from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule.change.draft import Draft
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.platform.database.commit.single_statement import RowSink
 
 # Days, the summaries of their spans, the powers that were set and the version, in one statement. Each array of a row is
 # sent as text, so that the columns of rows are plain lists. If the asset has another revision than the one that was

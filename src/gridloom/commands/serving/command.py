@@ -1,0 +1,51 @@
+"""`gridloom serve`: the service, and what a person is shown once it answers. Loads nothing of the other commands."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gridloom.commands.serving.serve import StartupReport
+
+
+def run_service() -> None:
+    """Serve the platform as the environment and .env say."""
+    from gridloom.platform.worker.prometheus_multiprocess import set_metrics_directory
+    from gridloom.settings import describe_unknown_variable, find_unknown_variables, read_settings
+
+    settings = read_settings()
+    for name, nearest in find_unknown_variables().items():
+        sys.stderr.write(f"Warning: {describe_unknown_variable(name, nearest)}\n")
+    set_metrics_directory(settings)
+    from gridloom.commands.serving.serve import serve
+
+    serve(settings, announce_start)
+
+
+def announce_start(started: StartupReport) -> None:
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+
+    settings = started.settings
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("Address", f"[bold]{started.address}[/]")
+    facts.add_row("Docs", f"{started.address}/docs")
+    facts.add_row("Database", str(settings.home.absolute()) if started.embedded else "your PostgreSQL")
+    facts.add_row("Workers", str(settings.workers))
+    if started.bootstrap is not None:
+        facts.add_row("Username", f"[bold]{started.bootstrap.username}[/]")
+        if started.bootstrap.is_made_up:
+            facts.add_row("Password", f"[bold]{started.bootstrap.password}[/]")
+    for sign_in in started.sign_ins:
+        facts.add_row(f"Or as {sign_in.username}", f"[bold]{sign_in.password}[/]  [dim]({sign_in.shown_as})[/]")
+    if started.history is not None:
+        facts.add_row("World", started.history)
+    title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
+    if started.bootstrap is None and settings.environment == "sandbox":
+        console.print("No ADMIN can sign in? gridloom let-in EMAIL, then gridloom join.", style="dim")
+    console.print("Ctrl-C stops it.", style="dim")
+    sys.stdout.flush()

@@ -1,6 +1,0 @@
-"""Work that happens later: declared by kind, kept in PostgreSQL, run once by whichever replica is free."""
-
-from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, register_jobs
-from gridloom.jobs.fast_forward import run_due_platform_jobs
-from gridloom.jobs.queue import admit_job, cancel, enqueue
-from gridloom.jobs.runner import JobRunner

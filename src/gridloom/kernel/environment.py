@@ -1,0 +1,5 @@
+"""The two environments of the platform."""
+
+from typing import Literal
+
+Environment = Literal["production", "sandbox"]

@@ -1,0 +1,91 @@
+"""The audit log in the database: inserts and reads, for there is nothing else one may do with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.kernel.ids import uuid7
+from gridloom.platform.audit.model import NIL_ID, SEALED_ACTIONS, Actor, AuditFilter, AuditRecord, NewAuditRecord
+from gridloom.platform.database.commit.deferred_rows import defer_insert
+from gridloom.platform.database.commit.insert_target import InsertTarget
+from gridloom.platform.database.pool import Pool
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
+
+if TYPE_CHECKING:
+    from gridloom.platform.database.commit.single_statement import RowSink
+
+_COLUMNS = """organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource,
+  status, address, request_id, details"""
+ENTRY = f"audit_log ({_COLUMNS})"
+"""Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
+_ENTRIES = InsertTarget.of_columns("audit_log", _COLUMNS)
+
+
+def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
+    return (
+        entry.actor.organisation_id,
+        uuid7(),
+        entry.subject_organisation_id,
+        entry.actor.id,
+        entry.actor.kind,
+        entry.actor.name,
+        entry.action,
+        entry.method,
+        entry.resource,
+        entry.status,
+        entry.address,
+        entry.request_id,
+        entry.details,
+    )
+
+
+async def insert_entry(db: RowSink, entry: NewAuditRecord) -> None:
+    """Together with what else the transaction writes last."""
+    await defer_insert(db, _ENTRIES, entry_row(entry))
+
+
+_LIST = NamedStatement("""
+select a.sequence, a.id, a.occurred_at, a.organisation_id, a.subject_organisation_id, a.actor_id,
+       a.actor_kind, a.actor_name, a.action, a.method, a.resource, a.status, a.address, a.request_id,
+       a.details, o.name as organisation_name
+from audit_log a left join organisation o on o.id = a.organisation_id
+where (a.organisation_id = :reader_id or a.subject_organisation_id = :reader_id
+       or (:is_operator and a.action <> all(:sealed_actions::text[])))
+  and (:before::bigint is null or a.sequence < :before)
+  and (:start::timestamptz is null or a.occurred_at >= :start)
+  and (:end::timestamptz is null or a.occurred_at < :end)
+  and (:actor_id::uuid is null or a.actor_id = :actor_id)
+  and (:resource::text is null or a.resource = :resource or starts_with(a.resource, :resource || '/'))
+  and (:action::text is null or a.action = :action)
+order by a.sequence desc limit :limit
+""")
+
+
+async def list_entries(
+    pool: Pool, *, reader_id: UUID, is_operator: bool, wanted: AuditFilter, before: int | None, limit: int
+) -> list[AuditRecord]:
+    """The newest first. An organisation reads what it did and what was done to it, the operator all but what bidders
+    did."""
+    async with pool.acquire(timeout=5) as connection, connection.transaction(readonly=True):
+        # Which index helps depends on which filters are given, so each question gets a plan of its own.
+        await connection.execute("set local plan_cache_mode = force_custom_plan")
+        rows = await _LIST.fetch(
+            connection,
+            wanted,
+            reader_id=reader_id,
+            is_operator=is_operator,
+            sealed_actions=SEALED_ACTIONS,
+            before=before,
+            limit=limit,
+        )
+    return [_read_entry_row(row) for row in rows]
+
+
+def _read_entry_row(row: asyncpg.Record) -> AuditRecord:
+    actor = Actor(row["actor_kind"], row["organisation_id"] or NIL_ID, row["actor_id"], row["actor_name"])
+    entry = read_row(NewAuditRecord, row, actor=actor)
+    return AuditRecord(row["sequence"], row["id"], row["occurred_at"], entry, row["organisation_name"])

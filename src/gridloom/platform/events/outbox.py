@@ -1,0 +1,82 @@
+"""Recording that something happened, in the transaction in which it happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from gridloom.kernel.permission import Permission
+from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.events import store
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.types import EVENT_TYPES, is_as_declared
+
+if TYPE_CHECKING:
+    from gridloom.platform.database.commit.single_statement import RowSink
+
+_listeners: dict[Callable[[], None], asyncio.AbstractEventLoop] = {}
+
+
+async def record_event(
+    db: RowSink,
+    *,
+    type: str,
+    organisation_id: UUID,
+    subject: str,
+    permission: Permission,
+    data: Mapping[str, Any],
+    asset_key: int | None = None,
+) -> UUID:
+    """Record an event that exists if and only if the caller's transaction commits; its id.
+
+    Call it after the change, so that events of one resource carry the order of its changes. `organisation_id` is whom
+    it happened to; `permission` is what a reader's user must hold; `asset_key` lets the organisations that hold a
+    grant with that permission on the asset read it as well.
+    """
+    event = NewEvent(
+        type=type,
+        organisation_id=organisation_id,
+        subject=subject,
+        permission=permission,
+        asset_key=asset_key,
+        data=data,
+    )
+    [event_id] = await record_events(db, [event])
+    return event_id
+
+
+async def record_events(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
+    """Many at once, in this order."""
+    for event in events:
+        check_declared(event)
+    ids = await store.put_in_outbox(db, events)
+    after_commit(db, notify_listeners)
+    return ids
+
+
+def check_declared(event: NewEvent) -> None:
+    assert event.type in EVENT_TYPES, f"{event.type} is not in events/types.py"
+    assert is_as_declared(event.type, event.data), (
+        f"events/types.py declares other fields for {event.type} than {sorted(event.data)}"
+    )
+
+
+def subscribe(callback: Callable[[], None]) -> None:
+    """Have `callback` called in this event loop after each commit in this process that recorded an event."""
+    _listeners[callback] = asyncio.get_running_loop()
+
+
+def unsubscribe(callback: Callable[[], None]) -> None:
+    _listeners.pop(callback, None)
+
+
+def notify_listeners() -> None:
+    """To be called once a transaction that put events into the outbox has committed."""
+    own = asyncio.get_running_loop()
+    for callback, loop in tuple(_listeners.items()):
+        if loop is own:
+            callback()
+        else:  # of a service in another thread
+            loop.call_soon_threadsafe(callback)

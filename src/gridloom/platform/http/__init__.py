@@ -1,0 +1,43 @@
+"""From an HTTP request to a handler and back, in four stages: admit, decode, run, answer."""
+
+from gridloom.platform.http.caller import Caller
+from gridloom.platform.http.fields import (
+    Instant,
+    Name,
+    QueryParameters,
+    RequestBody,
+    ResponseBody,
+    Text,
+    pattern_meta,
+    to_json,
+)
+from gridloom.platform.http.operation import (
+    BULK,
+    CONSOLE_SESSION,
+    CONSOLE_SIGN_IN,
+    ENROLLING,
+    PROBE,
+    PUBLIC,
+    SIGNED_IN,
+    BodyFormat,
+    Operation,
+    operation,
+    operations_of,
+)
+from gridloom.platform.http.paging import PagedWindow, Paging, encode_cursor
+from gridloom.platform.http.request import AppState, Request
+from gridloom.platform.http.responses import (
+    ARROW,
+    CSV,
+    EVENT_STREAM,
+    HTML,
+    JSON,
+    NDJSON,
+    PARQUET,
+    XML,
+    Content,
+    EventStream,
+    Page,
+    Response,
+    Stream,
+)

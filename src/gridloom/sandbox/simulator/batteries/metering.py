@@ -1,0 +1,217 @@
+"""Batteries following their dispatch, and what their meters report: every minute of the sandbox's clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.kernel.balancing import AFRR_DIRECTIONS, Direction, ReserveProduct
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.sandbox.simulator import random_streams
+from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
+from gridloom.sandbox.simulator.batteries import physics
+from gridloom.sandbox.simulator.batteries.physics import BatteryArray, SimulatedMinutes, State
+from gridloom.sandbox.simulator.market.balancing import frequency_response
+from gridloom.sandbox.simulator.scenario import BATTERIES
+from gridloom.sandbox.simulator.state import SimulatorState
+from gridloom.sandbox.simulator.step_context import StepContext
+from gridloom_client import ARROW
+
+MINUTE = timedelta(minutes=1)
+MINUTES_A_PERIOD = 15
+LONGEST_RUN = timedelta(hours=12)
+"""Of the physics at once: with its sums over powers of a factor it stays far from the ends of a double."""
+UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
+"""Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
+
+CELLS = BatteryArray(
+    charge_kw=np.array([battery.power_kw for battery in BATTERIES]),
+    discharge_kw=np.array([battery.power_kw for battery in BATTERIES]),
+    capacity_kwh=np.array([battery.energy_kwh for battery in BATTERIES]),
+    charge_efficiency=np.array([battery.efficiency for battery in BATTERIES]),
+    discharge_efficiency=np.array([battery.efficiency for battery in BATTERIES]),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The orders of all batteries over some quarter-hours: [battery][period], kW."""
+
+    start: datetime
+    power_kw: np.ndarray
+    fcr_kw: np.ndarray
+    afrr_kw: dict[Direction, np.ndarray]
+    planned_kwh: np.ndarray
+    """[battery]: what each is planned to hold at the start, which no later run changes; NaN where that is not known"""
+
+    @property
+    def periods(self) -> int:
+        return int(self.power_kw.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """Their measured results: [battery][minute]."""
+
+    start: datetime
+    signals: dict[str, np.ndarray]
+    state: State
+    owed_kwh: np.ndarray
+    simulated: SimulatedMinutes
+
+
+async def meter(scene: StepContext, until: datetime) -> None:
+    """Have the batteries do what they were scheduled until now, and report it."""
+    since = scene.memory.metered_until
+    assert since is not None
+    while since < until:
+        end = min(until, since + LONGEST_RUN)
+        metered = run_orders(scene, await read_orders(scene, since, end))
+        await send(scene, metered, 0, len(metered.signals["frequency"][0]))
+        scene.memory.store_state(metered.state, metered.owed_kwh)
+        scene.memory.metered_until = since = end
+
+
+# --- orders ----------------------------------------------------------------------------------------------------------
+
+
+async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Orders:
+    """The dispatch of all batteries over a window."""
+    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end) for battery in BATTERIES))
+    periods = (end - start) // PERIOD
+    power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
+    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in AFRR_DIRECTIONS}
+    planned_kwh = np.full(len(BATTERIES), np.nan)
+    for row, points in enumerate(answers):
+        for point in points:
+            index = (datetime.fromisoformat(point["time"]) - start) // PERIOD
+            if index == 0:
+                planned_kwh[row] = point["stateOfChargePercentage"] / 100 * CELLS.capacity_kwh[row]
+            power[row, index] = point["power"]
+            for part in point["parts"]:
+                if part["kind"] == ReserveProduct.FCR:
+                    fcr[row, index] += part["power"]
+                elif part["kind"] in (ReserveProduct.AFRR_POS, ReserveProduct.AFRR_NEG):
+                    afrr[ReserveProduct(part["kind"]).direction][row, index] += abs(part["power"])
+    return Orders(start, power, fcr, afrr, planned_kwh)
+
+
+async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
+    target = f"/physical-assets/{scene.memory.batteries[slug]}/dispatch?start={written(start)}&end={written(end)}"
+    try:
+        points: list[Any] = (await scene.operator.get(target))["dispatch"]
+    except RequestRejected as problem:
+        record_rejection(f"dispatch of {slug}", problem)
+        return []
+    return points
+
+
+# --- what comes of them ----------------------------------------------------------------------------------------------
+
+
+def run_orders(scene: StepContext, orders: Orders) -> Metered:
+    memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
+    frequency = _join_days(orders.start, minutes, MINUTE, scene.board.frequency_hz)
+    reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
+    for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
+        called = _join_days(orders.start, orders.periods, PERIOD, partial(scene.board.activation, direction=direction))
+        reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
+    asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
+    # What is missing of the plan, and will be in the end if all goes as asked; the platform plans from what was
+    # measured, too.
+    short_kwh = orders.planned_kwh - np.array(memory.energy_kwh)
+    owed_kwh = np.where(np.isnan(short_kwh), memory.owed_kwh, short_kwh)
+    upkeep_kw = np.repeat(_plan_upkeep(owed_kwh, orders), MINUTES_A_PERIOD, axis=1)
+    available = _find_available(memory, orders.start, minutes)
+    state, simulated = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
+    draws = random_streams.stream(
+        scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp())
+    )
+    signals = physics.measure(CELLS, simulated, available, draws)
+    signals["frequency"] = np.broadcast_to(frequency, (len(BATTERIES), minutes))
+    signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
+    signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
+    taken = _stored_kwh(simulated.power_kw) - _stored_kwh(asked_kw)
+    return Metered(orders.start, signals, state, owed_kwh + simulated.lost_kwh - taken, simulated)
+
+
+def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
+    """The energy that these powers add to each store."""
+    charge, discharge = np.maximum(-power_kw, 0).sum(axis=1), np.maximum(power_kw, 0).sum(axis=1)
+    return np.asarray((charge * CELLS.charge_efficiency - discharge / CELLS.discharge_efficiency) / 60)
+
+
+def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
+    """Small powers in idle quarter-hours that bring back what rest and frequency response took: [battery][period]."""
+    upkeep = np.zeros_like(orders.power_kw)
+    owed, limit = owed_kwh, UPKEEP_SHARE * CELLS.charge_kw
+    due = np.abs(owed) > UPKEEP_FROM * CELLS.capacity_kwh
+    for period in range(orders.periods):
+        idle = due & (orders.power_kw[:, period] == 0)
+        wanted = np.where(owed > 0, -owed / CELLS.charge_efficiency, -owed * CELLS.discharge_efficiency) * 4
+        power = np.where(idle, np.clip(wanted, -limit, limit), 0.0)
+        upkeep[:, period] = power
+        stored = np.maximum(-power, 0) * CELLS.charge_efficiency - np.maximum(power, 0) / CELLS.discharge_efficiency
+        owed = owed - stored / 4
+    return upkeep
+
+
+def _find_available(memory: SimulatorState, start: datetime, minutes: int) -> np.ndarray:
+    """The available fraction of each battery; an outage counts whether it was announced or not."""
+    available = np.ones((len(BATTERIES), minutes))
+    for outage in memory.outages:
+        row = next(n for n, battery in enumerate(BATTERIES) if battery.slug == outage.battery)
+        first, last = (outage.start - start) // MINUTE, (outage.end - start) // MINUTE
+        if last > 0 and first < minutes:
+            available[row, max(first, 0) : last] -= outage.missing
+    return np.maximum(available, 0)
+
+
+def _join_days(start: datetime, count: int, step: timedelta, of_day: Callable[[date], np.ndarray]) -> np.ndarray:
+    """So many values from `start` on, one a step, out of those of whole market days."""
+    found: list[np.ndarray] = []
+    instant, left = start, count
+    while left > 0:
+        day = market_day_of(instant)
+        offset = (instant - market_day_window(day).start) // step
+        part = of_day(day)[offset : offset + left]
+        found.append(part)
+        left -= len(part)
+        instant += len(part) * step
+    return np.concatenate(found)
+
+
+# --- reporting -------------------------------------------------------------------------------------------------------
+
+
+async def send(scene: StepContext, metered: Metered, first: int, last: int) -> None:
+    """Some minutes of all batteries in one request, as a gateway would."""
+    body = await asyncio.to_thread(_write_arrow, scene.memory, metered, first, last)
+    await scene.operator.send("/monitoring/datapoints", body, ARROW)
+
+
+def _write_arrow(memory: SimulatorState, metered: Metered, first: int, last: int) -> bytes:
+    minutes = last - first
+    start_ms = int(metered.start.astimezone(UTC).timestamp() * 1000)
+    times = start_ms + 60_000 * np.arange(first, last, dtype=np.int64)
+    ids = pa.DictionaryArray.from_arrays(
+        pa.array(np.repeat(np.arange(len(BATTERIES), dtype=np.int32), minutes)),
+        pa.array([memory.batteries[battery.slug] for battery in BATTERIES]),
+    )
+    columns = {
+        "physicalAssetID": ids.dictionary_decode(),
+        "time": pa.array(np.tile(times, len(BATTERIES)), type=pa.timestamp("ms", tz="UTC")),
+        **{name: pa.array(values[:, first:last].ravel()) for name, values in metered.signals.items()},
+    }
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())

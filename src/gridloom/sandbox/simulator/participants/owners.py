@@ -1,0 +1,199 @@
+"""Owners: they sell balancing power of their batteries, and announce what is out of order."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, timedelta
+from typing import Any
+
+from gridloom.kernel.balancing import Direction, block_product
+from gridloom.kernel.market_time import PERIOD, floor_to_period
+from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
+from gridloom.sandbox.simulator.market.balancing import (
+    FCR_EUR_MW_H,
+    afrr_capacity_prices,
+    blocks_of,
+    fcr_prices_eur_mw,
+)
+from gridloom.sandbox.simulator.participants.operator import read_product, wall_clock
+from gridloom.sandbox.simulator.scenario import BATTERIES, SimulatedBattery
+from gridloom.sandbox.simulator.state import AwaitedBid, Award, SimulatedOutage
+from gridloom.sandbox.simulator.step_context import StepContext
+
+OUTAGE_CHANCE, MAINTENANCE_CHANCE = 0.012, 0.008
+"""A day and battery"""
+AFRR_START_HOURS = {Direction.POS: (16, 20), Direction.NEG: (8, 12)}
+"""The blocks in which aFRR capacity is offered, by the hour in which they start."""
+
+
+# --- balancing power -------------------------------------------------------------------------------------------------
+
+
+async def offer_reserves(scene: StepContext, day: date) -> None:
+    """All batteries at once; a battery's FCR before its aFRR, which has what is left of its power."""
+    await asyncio.gather(*(_offer_reserves(scene, battery, day) for battery in BATTERIES))
+
+
+async def _offer_reserves(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+    if battery.fcr_mw:
+        await _offer_fcr(scene, battery, day)
+    if battery.afrr_mw:
+        await _offer_afrr(scene, battery, day)
+
+
+async def _offer_fcr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+    draws = scene.chance("fcr offer", BATTERIES.index(battery), day.toordinal()).uniform(0.55, 1.25, 6)
+    entries = [
+        _make_entry(
+            day, block.product(Direction.NEGPOS), battery.fcr_mw, round(usual * block.length_h * float(draw), 2)
+        )
+        for block, usual, draw in zip(blocks_of(day), FCR_EUR_MW_H, draws, strict=True)
+    ]
+    await _offer_bids(scene, battery, entries, "fcr")
+
+
+async def _offer_afrr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+    entries = []
+    for direction, hours in AFRR_START_HOURS.items():
+        draws = scene.chance(f"afrr offer {direction}", BATTERIES.index(battery), day.toordinal()).uniform(
+            4, 16, len(hours)
+        )
+        for hour, draw in zip(hours, draws.tolist(), strict=True):
+            product = block_product(direction, hour)
+            entries.append(_make_entry(day, product, battery.afrr_mw, round(draw, 2), energy_price=120.0))
+    await _offer_bids(scene, battery, entries, "afrr")
+
+
+def _make_entry(
+    day: date, product: str, capacity_mw: int, price: float, energy_price: float | None = None
+) -> dict[str, Any]:
+    bid: dict[str, Any] = {"capacityPrice": price, "offeredCapacity": capacity_mw * 1000}
+    if energy_price is not None:
+        bid["energyPrice"] = energy_price
+    return {"deliveryDay": day.isoformat(), "product": product, "bids": [bid]}
+
+
+async def _offer_bids(scene: StepContext, battery: SimulatedBattery, entries: list[dict[str, Any]], kind: str) -> None:
+    target = f"/physical-assets/{scene.memory.batteries[battery.slug]}/ancillary/bids"
+    try:
+        answered = await scene.voices[battery.owner].post(target, entries, scene.key(f"{kind}/{battery.slug}"))
+    except RequestRejected as problem:
+        record_rejection(f"{kind} of {battery.name}", problem)
+        return
+    scene.memory.waiting += [
+        AwaitedBid(battery.slug, entry["product"], bid["id"], bid["offeredCapacity"], bid["capacityPrice"])
+        for entry in answered
+        for bid in entry["bids"]
+        if bid["status"] == "OFFERED"
+    ]
+
+
+async def report_results(scene: StepContext, day: date) -> None:
+    """The tenders' results reach each battery's bids: accepted where the bid was not above what cleared."""
+    ours, scene.memory.waiting = scene.memory.waiting, []
+    batteries = [battery for battery in BATTERIES if any(one.battery == battery.slug for one in ours)]
+    awards = await asyncio.gather(
+        *(
+            _report_awards(scene, battery, [one for one in ours if one.battery == battery.slug], day)
+            for battery in batteries
+        )
+    )
+    scene.memory.awards.setdefault(day.isoformat(), []).extend(award for some in awards for award in some)
+
+
+async def _report_awards(
+    scene: StepContext, battery: SimulatedBattery, bids: list[AwaitedBid], day: date
+) -> list[Award]:
+    judged = [(one, *_clear_bid(scene, one, day)) for one in bids]
+    results = [
+        {
+            "deliveryDay": day.isoformat(),
+            "product": one.product,
+            "results": [
+                {
+                    "bidID": one.bid_id,
+                    "accepted": is_accepted,
+                    "acceptedCapacity": one.offered_kw if is_accepted else 0,
+                    "settlementPrice": price,
+                }
+            ],
+        }
+        for one, is_accepted, price, _ in judged
+    ]
+    target = f"/physical-assets/{scene.memory.batteries[battery.slug]}/ancillary/results"
+    try:
+        await scene.operator.post(target, results, scene.key(f"results/{battery.slug}"))
+    except RequestRejected as problem:
+        record_rejection(f"results of {battery.name}", problem)
+        return []
+    return [
+        Award(battery.slug, one.product, round(one.offered_kw / 1000), per_hour)
+        for one, is_accepted, _, per_hour in judged
+        if is_accepted
+    ]
+
+
+def _clear_bid(scene: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, float, float]:
+    """Whether it is accepted, at which price as results give it, and what that is per hour."""
+    seed = scene.board.seed_of(day)
+    direction, block = read_product(day, bid.product)
+    if direction is Direction.NEGPOS:
+        cleared = float(fcr_prices_eur_mw(seed, day)[block.number])
+        return bid.price <= cleared, cleared, round(cleared / block.length_h, 6)
+    _, marginal = afrr_capacity_prices(seed, day, direction)
+    return bid.price <= float(marginal[block.number]), bid.price, bid.price  # paid as bid
+
+
+# --- outages ---------------------------------------------------------------------------------------------------------
+
+
+def draw_outages(scene: StepContext, day: date) -> None:
+    """Draws the outages of a day, and the maintenance three days later."""
+    for number, battery in enumerate(BATTERIES):
+        draws = scene.chance("outage", number, day.toordinal()).uniform(size=5)
+        if draws[0] < OUTAGE_CHANCE:
+            start = floor_to_period(wall_clock(day, 4) + timedelta(hours=18 * float(draws[1])))
+            end = start + PERIOD * round(6 + 22 * float(draws[2]))
+            scene.memory.outages.append(
+                SimulatedOutage(battery.slug, start, end, 1.0 if draws[3] < 0.4 else 0.5, planned=False)
+            )
+        if draws[4] < MAINTENANCE_CHANCE:
+            start = floor_to_period(wall_clock(day + timedelta(days=3), 9))
+            scene.memory.outages.append(
+                SimulatedOutage(battery.slug, start, start + timedelta(hours=4), 1.0, planned=True)
+            )
+
+
+async def announce_outages(scene: StepContext) -> None:
+    """Outages are announced at once; maintenance as soon as it is decided. Each with its message to the market."""
+    due = [one for one in scene.memory.outages if not one.announced and (one.planned or one.start <= scene.step)]
+    for outage in due:
+        outage.announced = True
+    await asyncio.gather(*(_announce_outage(scene, outage) for outage in due))
+
+
+async def _announce_outage(scene: StepContext, outage: SimulatedOutage) -> None:
+    battery = next(one for one in BATTERIES if one.slug == outage.battery)
+    owner, asset = scene.voices[battery.owner], f"/physical-assets/{scene.memory.batteries[battery.slug]}"
+    key = scene.key(f"outage/{battery.slug}/{outage.start:%Y%m%dT%H%M}")
+    missing_kw = outage.missing * battery.power_kw
+    message = {
+        "unavailabilityType": "PLANNED" if outage.planned else "UNPLANNED",
+        "eventStart": written(outage.start),
+        "eventEnd": written(outage.end),
+        "unavailableCapacity": missing_kw,
+        "cause": "Foreseen maintenance" if outage.planned else "Failure of a converter",
+    }
+    try:
+        notification = await owner.post(f"{asset}/exchange-notifications", message, f"{key}/message")
+        body = {
+            "description": "Yearly service of the converters" if outage.planned else "A converter has tripped",
+            "type": "MAINTENANCE" if outage.planned else "OUTAGE",
+            "start": written(outage.start),
+            "end": written(outage.end),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": missing_kw, "discharge": missing_kw}},
+            "exchangeNotificationIds": [notification["id"]],
+        }
+        await owner.post(f"{asset}/unavailability", body, key)
+    except RequestRejected as problem:
+        record_rejection(f"outage of {battery.name}", problem)

@@ -1,0 +1,188 @@
+"""Traders: they value and bid, and plan the next day."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.sandbox.simulator.api_session import ApiSession, RequestRejected, read_instant, record_rejection, written
+from gridloom.sandbox.simulator.market.calendar import periods_of
+from gridloom.sandbox.simulator.market.market_data import MarketData
+from gridloom.sandbox.simulator.participants.operator import euros, is_whole_day
+from gridloom.sandbox.simulator.participants.planning import Store, plan_day
+from gridloom.sandbox.simulator.participants.strategies import NORMALS, STRATEGIES, customers_periods, see_prices
+from gridloom.sandbox.simulator.participants.valuing import decide_offer, expected_value, number_text
+from gridloom.sandbox.simulator.random_streams import stream
+from gridloom.sandbox.simulator.scenario import (
+    DAILY_CYCLES,
+    ORGANISATIONS,
+    STORAGE_HOURS,
+    TRADERS,
+    VIRTUAL_EFFICIENCY,
+    SimulatedOrganisation,
+)
+from gridloom.sandbox.simulator.state import OpenAuction, SimulatedHolding
+from gridloom.sandbox.simulator.step_context import StepContext
+
+FORECAST_SHARE = 0.85
+"""The fraction of foresight's earnings that a trader's plans bring."""
+NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
+
+
+# --- bids ------------------------------------------------------------------------------------------------------------
+
+
+async def bid(scene: StepContext, *, is_last: bool) -> None:
+    """Offer something for each auction that was opened today, or raise the offer."""
+    open_now = [one for one in scene.memory.auctions if one.delivery_day > scene.today + timedelta(days=1)]
+    bidders = [one for one in TRADERS if scene.is_past or not one.is_newcomers]
+    await asyncio.gather(*(_place_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
+
+
+async def _place_bid(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction, is_last: bool) -> None:
+    # Absent, or content with its first offer: then the platform need not be asked either.
+    if decide_offer(scene.board, trader.slug, auction.zone, auction.delivery_day, 1.0, is_last=is_last) is None:
+        return
+    voice = scene.voices[trader.slug]
+    try:
+        worth_eur = await _value_auction(scene, trader, auction)
+        price = decide_offer(scene.board, trader.slug, auction.zone, auction.delivery_day, worth_eur, is_last=is_last)
+        if price is None or price < 1:
+            return
+        await voice.post(
+            f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.id}")
+        )
+    except RequestRejected as problem:
+        record_rejection(f"bid of {trader.slug} in {auction.zone}", problem)
+
+
+async def _value_auction(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> float:
+    """EUR. One trader asks the platform what an auction is worth; the others trust their own reckoning, as all do when
+    time is hurrying."""
+    if scene.is_hurrying or not trader.asks_for_values:
+        day = auction.delivery_day
+        known_until = day - timedelta(days=2)
+        strategy = STRATEGIES[trader.slug]
+        return auction.power_mw * await asyncio.to_thread(expected_value, scene.board, strategy, day, known_until)
+    key = scene.key(f"value/{trader.slug}/{auction.id}")
+    found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
+    return FORECAST_SHARE * float(found["p50"])
+
+
+async def take_what_was_won(scene: StepContext, day: date) -> None:
+    """Look up the auctions for a day that have closed."""
+    closed = [one for one in scene.memory.auctions if one.delivery_day == day and one.end <= scene.step]
+    found = await asyncio.gather(*(_take_won(scene, auction) for auction in closed))
+    known = {one.id for one in scene.memory.holdings}
+    scene.memory.holdings += [one for one in found if one is not None and one.id not in known]
+    scene.memory.auctions = [one for one in scene.memory.auctions if one not in closed]
+
+
+async def _take_won(scene: StepContext, auction: OpenAuction) -> SimulatedHolding | None:
+    """As the operator reads it: each winner would learn the same of its own."""
+    try:
+        results = await scene.operator.get(f"/auctions/{auction.id}/results")
+    except RequestRejected as problem:
+        record_rejection(f"auction in {auction.zone}", problem)
+        return None
+    winners = [one for one in TRADERS if scene.memory.organisations[one.slug] == results.get("winnerID")]
+    if not winners or not auction.power_mw:
+        return None
+    window = market_day_window(auction.delivery_day)
+    return SimulatedHolding(
+        results["virtualAssetID"],
+        winners[0].slug,
+        auction.zone,
+        window.start,
+        window.end,
+        STORAGE_HOURS * 1000 * auction.power_mw,
+        VIRTUAL_EFFICIENCY,
+        VIRTUAL_EFFICIENCY,
+        DAILY_CYCLES,
+    )
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+
+
+async def plan(scene: StepContext, day: date) -> None:
+    """Schedule every virtual battery for a day at expected prices; what the newcomer has planned stays."""
+    due = [one for one in scene.memory.holdings if is_whole_day(one, day)]
+    plans = await asyncio.gather(*(_plan_day(scene, holding, day) for holding in due))
+    made = {holding.id: power for holding, power in zip(due, plans, strict=True) if power is not None}
+    scene.memory.plans[day.isoformat()] = made
+
+
+async def _plan_day(scene: StepContext, holding: SimulatedHolding, day: date) -> list[float] | None:
+    voice, window = scene.voices[holding.holder], market_day_window(day)
+    asset = f"/organisations/{voice.organisation_id}/virtual-assets/{holding.id}"
+    span = f"start={written(window.start)}&end={written(window.end)}"
+    try:
+        blocks = await voice.get(f"{asset}/blocks?{span}")
+        block = _whole_block(blocks, window.start, window.end)
+        if block is None:
+            return None
+        is_planned = any(point["power"] for point in block["schedule"])
+        if is_planned and holding.holder in NEWCOMERS and not scene.is_past:
+            return None
+        start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
+        power = await asyncio.to_thread(_choose_powers, scene, holding, day, block, start)
+        schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
+        answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
+        await voice.put(f"{asset}/blocks/{block['id']}?{answer}", {"schedule": schedule})
+    except RequestRejected as problem:
+        record_rejection(f"schedule in {holding.zone}", problem)
+        return None
+    return power
+
+
+async def _read_charge(voice: ApiSession, asset: str, instant: datetime) -> float:
+    """The projected state of charge at an instant, as a ratio."""
+    found = await voice.get(f"{asset}/state-of-charge?start={written(instant)}&end={written(instant + PERIOD)}")
+    return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
+
+
+def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
+    for block in blocks:
+        covers = read_instant(block["start"]) <= start and end <= read_instant(block["end"])  # type: ignore[operator]
+        if block["market"] == "WHOLESALE" and covers:
+            return block
+    return None
+
+
+def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, block: Any, start: float) -> list[float]:
+    capacity = block["powerCapacity"]
+    store = Store(
+        np.array([one["chargePowerCapacity"] for one in capacity]),
+        np.array([one["dischargePowerCapacity"] for one in capacity]),
+        holding.energy_kwh,
+        holding.charge_efficiency,
+        holding.discharge_efficiency,
+    )
+    most_cycles = holding.daily_cycle_limit or DAILY_CYCLES
+    return plan_holding(scene.board, holding.holder, holding.zone, day, store, start, most_cycles)
+
+
+def plan_holding(
+    board: MarketData, holder: str, zone: str, day: date, store: Store, start: float, most_cycles: float
+) -> list[float]:
+    """The powers, in kW, by which a trader runs a virtual battery over a day whose prices are not known yet."""
+    strategy = STRATEGIES[holder]
+    expected = board.expected(day, day - timedelta(days=1), strategy.weights)
+    seed = board.seed_of(day - timedelta(days=1))
+    chance = stream(seed, "price view", number_text(holder), number_text(zone), day.toordinal())
+    found = plan_day(
+        store,
+        see_prices(strategy, expected, chance.standard_normal(NORMALS)),
+        start=start,
+        end=0.5,
+        most_cycles=min(strategy.most_cycles, most_cycles),
+        least_margin_eur_mwh=strategy.least_margin_eur_mwh,
+        delivers=customers_periods(strategy, day),
+    )
+    powers: list[float] = found.power_kw.tolist()
+    return powers

@@ -1,0 +1,139 @@
+"""Where traders sell what they planned: most of it the day before, the rest in later auctions and on the day itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from gridloom.kernel.market_time import MARKET_ZONE
+from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
+from gridloom.sandbox.simulator.market.calendar import periods_of
+from gridloom.sandbox.simulator.market.intraday import IntradayAuction
+from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, customers_periods, customers_price
+from gridloom.sandbox.simulator.scenario import TRADERS
+from gridloom.sandbox.simulator.step_context import StepContext
+
+SHIFT_HOURS: Final = 8
+"""How much of a day is traded at once on that day."""
+
+Volumes = dict[str, list[float]]
+"""MWh of each quarter-hour of a day by virtual battery, sold positive"""
+Row = dict[str, Any]
+Trades = tuple[str, str, list[Row]]
+"""Of one trader, by its slug and the kind of trade"""
+
+
+async def sell_day_ahead(scene: StepContext, day: date) -> None:
+    """At the auction's prices; what a trader holds back, and what is no whole lot, stays open for later."""
+    plans = scene.memory.plans.pop(day.isoformat(), {})
+    planned = {asset_id: [round(power / 4000, 8) for power in powers] for asset_id, powers in plans.items()}
+    prices, left, trades = scene.board.day_ahead(day), dict[str, list[float]](), list[Trades]()
+    market = ("DA", "DAY_AHEAD", prices.tolist())
+    for trader in TRADERS:
+        supplied, unsupplied = _supply_customers(trader.slug, _pick_held(scene, trader.slug, planned), day, prices)
+        sold, unsold = _sell_share(trader.slug, STRATEGIES[trader.slug].day_ahead_share, unsupplied, day, market)
+        trades.append((trader.slug, "da", supplied + sold))
+        left |= unsold
+    await _record_trades(scene, trades)
+    scene.memory.unsold[day.isoformat()] = left
+
+
+def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray) -> tuple[list[Row], Volumes]:
+    """Sell to a trader's own customers what is discharged for them, not at the exchange: the trades, and what is left
+    of the plans."""
+    supplied, price = customers_periods(STRATEGIES[slug], day).tolist(), customers_price(prices)
+    rows, left = list[Row](), dict[str, list[float]]()
+    for asset_id, volumes in planned.items():
+        sold = [volume if is_supplied else 0.0 for volume, is_supplied in zip(volumes, supplied, strict=True)]
+        rows += _list_trades(
+            "OTC", "OTC", day, asset_id, ((t, v, price) for t, v in zip(periods_of(day), sold, strict=True))
+        )
+        left[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
+    return rows, left
+
+
+async def sell_at_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
+    """Those who sell at this intraday auction offer half of what they have left."""
+    left, prices = scene.memory.unsold.get(day.isoformat(), {}), scene.board.auction(day, auction).tolist()
+    market, trades = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices), list[Trades]()
+    for trader in TRADERS:
+        if STRATEGIES[trader.slug].intraday_auction is auction:
+            sold, unsold = _sell_share(trader.slug, 0.5, _pick_held(scene, trader.slug, left), day, market)
+            trades.append((trader.slug, f"ida{auction.value}", sold))
+            left |= unsold
+    await _record_trades(scene, trades)
+
+
+def _sell_share(
+    slug: str, share: float, held: Volumes, day: date, market: tuple[str, str, list[float]]
+) -> tuple[list[Row], Volumes]:
+    """Trades of one trader in whole lots, and what is left of each of its virtual batteries after them."""
+    prefix, name, prices = market
+    step_mwh, rows, still = STRATEGIES[slug].lot_mw / 4, list[Row](), dict[str, list[float]]()
+    for asset_id, volumes in held.items():
+        sold = [round(round(share * volume / step_mwh) * step_mwh, 8) for volume in volumes]
+        rows += _list_trades(prefix, name, day, asset_id, zip(periods_of(day), sold, prices, strict=True))
+        still[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
+    return rows, still
+
+
+async def trade_intraday(scene: StepContext) -> None:
+    """The open position of the next hours, in whole lots, at what the quarter-hours go for; the rest is imbalance."""
+    day, (hour, _) = scene.today, scene.clock
+    left = scene.memory.unsold.get(day.isoformat(), {})
+    if not left:
+        return
+    coming = [
+        (period, n)
+        for n, period in enumerate(periods_of(day))
+        if hour <= period.astimezone(MARKET_ZONE).hour < hour + SHIFT_HOURS
+    ]
+    prices, trades = scene.board.intraday(day).tolist(), list[Trades]()
+    for trader in TRADERS:
+        rows, step_mwh = list[Row](), STRATEGIES[trader.slug].lot_mw / 4
+        for asset_id, volumes in _pick_held(scene, trader.slug, left).items():
+            lots = ((period, round(volumes[n] / step_mwh) * step_mwh, prices[n]) for period, n in coming)
+            open_now = ((period, round(volume, 8), price) for period, volume, price in lots)
+            rows += _list_trades("ID", "INTRADAY_CONTINUOUS", day, asset_id, open_now)
+        trades.append((trader.slug, "intraday", rows))
+    await _record_trades(scene, trades)
+
+
+def _pick_held(scene: StepContext, slug: str, volumes: Volumes) -> Volumes:
+    """Those of one trader."""
+    held = {one.id for one in scene.memory.holdings if one.holder == slug}
+    return {asset_id: of_asset for asset_id, of_asset in volumes.items() if asset_id in held}
+
+
+def _list_trades(
+    prefix: str, market: str, day: date, asset_id: str, volumes: Iterable[tuple[datetime, float, float]]
+) -> list[Row]:
+    return [
+        {
+            "tradeID": f"{prefix}-{day:%Y%m%d}-{asset_id[-6:]}",
+            "assetID": asset_id,
+            "time": written(period),
+            "side": "SELL" if volume > 0 else "BUY",
+            "volume": abs(volume),
+            "price": price,
+            "market": market,
+        }
+        for period, volume, price in volumes
+        if volume
+    ]
+
+
+async def _record_trades(scene: StepContext, trades: Iterable[Trades]) -> None:
+    """All traders at once: none trades what another holds."""
+    await asyncio.gather(*(_record_rows(scene, slug, kind, rows) for slug, kind, rows in trades if rows))
+
+
+async def _record_rows(scene: StepContext, slug: str, kind: str, rows: list[Row]) -> None:
+    try:
+        await scene.voices[slug].post("/settlements/wholesale-trades", rows, scene.key(f"{kind}/{slug}"))
+    except RequestRejected as problem:
+        record_rejection(f"{kind} of {slug}", problem)

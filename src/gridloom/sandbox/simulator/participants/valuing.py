@@ -1,0 +1,113 @@
+"""The value of a battery to a trader: what its own plans earned on recent days, and what the day to come promises.
+
+All batteries of the world store two hours of their power, so a value holds for a megawatt of any of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from gridloom.sandbox.simulator.market.market_data import MarketData
+from gridloom.sandbox.simulator.participants.planning import Store, plan_day
+from gridloom.sandbox.simulator.participants.strategies import (
+    NORMALS,
+    STRATEGIES,
+    Strategy,
+    customers_periods,
+    customers_price,
+    see_prices,
+)
+from gridloom.sandbox.simulator.random_streams import stream
+from gridloom.sandbox.simulator.scenario import (
+    DAILY_CYCLES,
+    STORAGE_HOURS,
+    TOLL_DAYS,
+    VIRTUAL_EFFICIENCY,
+    ZONES,
+)
+
+RECENT_DAYS: Final = 7
+FORWARD_PAST_DAYS: Final = 4
+VIEW_SPREAD: Final = 0.1
+"""How far traders' views of a day's worth lie apart, as the standard deviation of the logarithm"""
+FIRST_OFFER: Final = 0.88
+"""Of the offer that a trader is ready to make in the end"""
+CONTENT_CHANCE: Final = 0.5
+"""That a trader leaves it at its first offer, which then is the full one"""
+TOLL_STEP_EUR: Final = 500
+_MW: Final = 1000.0
+
+_valuing = threading.Lock()
+"""Traders value several lots of a day at once, in threads: the first computes what the others then find cached."""
+
+
+def number_text(text: str) -> int:
+    """The position of a name in a stream of random numbers; the same in every process."""
+    return zlib.crc32(text.encode())
+
+
+@lru_cache(maxsize=1024)
+def plan_and_result(board: MarketData, strategy: Strategy, day: date, known_until: date) -> tuple[float, float]:
+    """EUR a megawatt: what a plan for the day promises, and what it earns at the day-ahead prices that come."""
+    expected = board.expected(day, known_until, strategy.weights)
+    chance = stream(board.seed_of(known_until), "value", number_text(repr(strategy.weights)), day.toordinal())
+    flat, delivers = np.full(len(expected), _MW), customers_periods(strategy, day)
+    plan = plan_day(
+        Store(flat, flat, STORAGE_HOURS * _MW, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY),
+        see_prices(strategy, expected, chance.standard_normal(NORMALS)),
+        most_cycles=min(strategy.most_cycles, DAILY_CYCLES),
+        least_margin_eur_mwh=strategy.least_margin_eur_mwh,
+        delivers=delivers,
+    )
+    promised, paid = (
+        float(np.where(delivers, customers_price(prices), prices) @ plan.power_kw) / 4000
+        for prices in (expected, board.day_ahead(day))
+    )
+    return promised, paid
+
+
+def expected_value(board: MarketData, strategy: Strategy, day: date, known_until: date) -> float:
+    """EUR a megawatt that a trader expects of a day from prices known until another: its plan's promise, and how much
+    of their promise its plans of recent days have kept."""
+    recent = [(known_until - timedelta(days=n), known_until - timedelta(days=n + 1)) for n in range(RECENT_DAYS)]
+    with _valuing:
+        promised, earned = np.array([plan_and_result(board, strategy, *one) for one in recent]).sum(axis=0)
+        promise, _ = plan_and_result(board, strategy, day, known_until)
+    kept = earned / promised if promised > 0 else 1.0
+    return max(0.0, promise * float(np.clip(kept, 0.5, 1.5)))
+
+
+def decide_offer(
+    board: MarketData, trader: str, zone: str, delivery_day: date, worth_eur: float, *, is_last: bool
+) -> float | None:
+    """EUR that a trader offers for what is worth so much to it; None where it does not offer, or not more."""
+    strategy, offered_on = STRATEGIES[trader], delivery_day - timedelta(days=2)
+    seed, who = board.seed_of(offered_on), number_text(trader)
+    if stream(seed, "absent", who, delivery_day.toordinal()).uniform() < strategy.absence:
+        return None
+    chance = stream(seed, "view", who, delivery_day.toordinal(), number_text(zone))
+    view, is_content = chance.standard_normal(), chance.uniform() < CONTENT_CHANCE
+    if is_last and is_content:
+        return None
+    offer = worth_eur * float(np.exp(VIEW_SPREAD * view)) * strategy.offers_share
+    return offer if is_last or is_content else FIRST_OFFER * offer
+
+
+@lru_cache(maxsize=64)
+def forward_value(board: MarketData, strategy: Strategy, first: date) -> float:
+    """EUR a megawatt and day at which the market trades the fortnight from a day on: what the last days brought and
+    what the coming ones will, which weather and fuel prices let the market see."""
+    days = [first + timedelta(days=n) for n in range(-FORWARD_PAST_DAYS, TOLL_DAYS)]
+    return float(np.mean([plan_and_result(board, strategy, day, day - timedelta(days=1))[1] for day in days]))
+
+
+def annual_toll(board: MarketData, zone: str, first: date) -> int:
+    """EUR a megawatt and year: by the zone's contract a share of what its holder is expected to earn."""
+    expected = forward_value(board, STRATEGIES[ZONES[zone].toll_holder], first)
+    return TOLL_STEP_EUR * round(365 * ZONES[zone].toll_share * expected / TOLL_STEP_EUR)

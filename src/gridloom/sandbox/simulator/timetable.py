@@ -1,0 +1,91 @@
+"""Actions by quarter-hour of the market's day, in the order in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from gridloom.sandbox.simulator.market.intraday import IntradayAuction
+from gridloom.sandbox.simulator.participants import operator, owners, traders, trading
+from gridloom.sandbox.simulator.step_context import StepContext
+
+_DAY = timedelta(days=1)
+
+Item = Callable[[StepContext], Awaitable[None]]
+
+
+def _for_day(days_ahead: int, act: Callable[..., Awaitable[None]], *more: Any) -> Item:
+    """An action about the market day so many days after the present one."""
+
+    async def item(scene: StepContext) -> None:
+        await act(scene, scene.today + days_ahead * _DAY, *more)
+
+    return item
+
+
+async def begin_day(scene: StepContext) -> None:
+    scene.memory.forget_before(scene.today - 2 * _DAY, scene.step)
+    owners.draw_outages(scene, scene.today)
+
+
+async def renew_tolls(scene: StepContext) -> None:
+    """Two days before the fortnight is over."""
+    ends = {one.end for one in scene.memory.holdings if (one.end - one.start) > 2 * _DAY}
+    if ends and max(ends) - scene.step <= 2 * _DAY:
+        await operator.renew_tolls(scene, (max(ends) + _DAY / 4).date())
+
+
+async def publish_intraday(scene: StepContext) -> None:
+    await operator.publish_intraday(scene, scene.step, hours=4)
+
+
+publish_imbalance_prices: Final = _for_day(-1, operator.publish_imbalance_prices)
+settle_yesterday: Final = _for_day(-1, operator.settle_day)
+publish_fcr: Final = _for_day(1, operator.publish_fcr)
+publish_afrr: Final = _for_day(1, operator.publish_afrr)
+publish_day_ahead: Final = _for_day(1, operator.publish_day_ahead)
+publish_first_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.FIRST)
+publish_second_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.SECOND)
+publish_third_auction: Final = _for_day(0, operator.publish_auction, IntradayAuction.THIRD)
+"""For the hours from noon on, on the day itself."""
+
+TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
+    (0, 0): ((begin_day,), (publish_intraday, trading.trade_intraday)),
+    (4, 0): ((publish_intraday,),),
+    (7, 30): ((_for_day(1, owners.offer_reserves),),),  # their gates are at 8:00 and 9:00
+    (8, 0): ((publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),),
+    (8, 15): ((publish_fcr,),),
+    (9, 45): (
+        (publish_afrr, _for_day(1, owners.report_results)),
+        (_for_day(0, operator.offer_auctions),),
+    ),
+    (10, 30): ((publish_third_auction, partial(traders.bid, is_last=False)),),
+    (11, 30): ((_for_day(1, traders.take_what_was_won),), (_for_day(1, traders.plan),)),
+    (12, 0): ((publish_intraday,),),
+    (12, 45): ((publish_day_ahead, _for_day(1, trading.sell_day_ahead)),),
+    (15, 30): ((publish_first_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)),),
+    (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls),),
+    (20, 0): ((publish_intraday, partial(traders.bid, is_last=True)),),
+    (22, 30): ((publish_second_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)),),
+}
+"""By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all.
+Groups of actions one after the other; those of a group do not depend on each other and run concurrently. Actions share
+a quarter-hour where they can: at each one in the table the clock waits."""
+
+CATCH_UP_ACTIONS: Final = frozenset(
+    {
+        begin_day,
+        publish_imbalance_prices,
+        settle_yesterday,
+        publish_intraday,
+        publish_fcr,
+        publish_afrr,
+        publish_day_ahead,
+        publish_first_auction,
+        publish_second_auction,
+        publish_third_auction,
+    }
+)
+"""Actions that can still be done when the clock has passed their time."""

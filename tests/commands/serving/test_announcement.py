@@ -1,0 +1,106 @@
+"""What a person is shown once the service answers, and what a command does with the settings before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from gridloom.commands.serving.command import announce_start
+from gridloom.commands.serving.ports import find_port_fault
+from gridloom.commands.serving.preflight_database import CheckResult, Verdict, _compare_clocks, _describe_place
+from gridloom.commands.serving.serve import StartupReport
+from gridloom.kernel.ids import OrganisationID, UserID
+from gridloom.platform.identity.bootstrap import Bootstrap
+from gridloom.settings import Settings
+
+pytestmark = pytest.mark.pure
+
+OPERATOR = Bootstrap(OrganisationID(UUID(int=1)), UserID(UUID(int=2)), "ada", "made-up-words", is_made_up=True)
+REPORT = StartupReport(
+    address="http://127.0.0.1:8123",
+    settings=Settings(environment="sandbox", workers=3, home=Path("/somewhere")),
+    embedded=True,
+    migrations=[],
+    bootstrap=OPERATOR,
+    sign_ins=[],
+    history=None,
+    seconds=1.26,
+)
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Any:
+    def show(**changes: Any) -> dict[str, str]:
+        """What is shown, by the word before it."""
+        announce_start(replace(REPORT, **changes))
+        said = capsys.readouterr().out
+        rows = re.findall(r"^│\s+(\S.*?)(?:\s{2,}(.*?))?\s*│$", said, re.MULTILINE)
+        return {**dict(rows), "title": said.splitlines()[0], "hint": " ".join(re.findall(r"^No ADMIN.*$", said, re.M))}
+
+    return show
+
+
+class TestAnAnnouncement:
+    def test_says_where_the_service_is_and_how_to_sign_in(self, show: Any) -> None:
+        shown = show()
+        assert "Gridloom sandbox, ready in 1.3 s" in shown.pop("title")
+        assert shown == {
+            "Address": "http://127.0.0.1:8123",
+            "Docs": "http://127.0.0.1:8123/docs",
+            "Database": "/somewhere",
+            "Workers": "3",
+            "Username": "ada",
+            "Password": "made-up-words",
+            "hint": "",
+        }
+
+    def test_repeats_no_password_that_was_given(self, show: Any) -> None:
+        shown = show(bootstrap=replace(OPERATOR, is_made_up=False), embedded=False)
+        assert (shown["Username"], "Password" in shown, shown["Database"]) == ("ada", False, "your PostgreSQL")
+
+    def test_tells_who_else_there_is_and_how_far_the_world_has_come(self, show: Any) -> None:
+        sign_in = SimpleNamespace(username="rhine", password="words", shown_as="Rhine Storage")
+        shown = show(sign_ins=[sign_in], history="history 31 %", bootstrap=None)
+        assert re.fullmatch(r"words +\(Rhine Storage\)", shown["Or as rhine"])
+        assert (shown["World"], "Username" in shown) == ("history 31 %", False)
+        assert shown["hint"].startswith("No ADMIN can sign in? gridloom let-in EMAIL")
+        assert show(bootstrap=None, settings=replace(REPORT.settings, environment="production"))["hint"] == ""
+
+
+class TestAPort:
+    def test_is_free_or_has_a_fault_in_words(self) -> None:
+        import socket
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            assert "in use" in str(find_port_fault("127.0.0.1", port)).lower()
+        assert find_port_fault("127.0.0.1", port) is None
+        assert find_port_fault("203.0.113.7", port) is not None, "no address of this machine"
+
+
+class TestTheClocksOfHostAndDatabase:
+    @pytest.mark.parametrize(
+        ("database_s", "verdict", "skew"),
+        [
+            (100.5, Verdict.OK, "0.0"),
+            (98.0, Verdict.OK, "2.0"),
+            (97.9, Verdict.WARNING, "2.1"),
+            (103.0, Verdict.OK, "2.0"),
+            (103.1, Verdict.WARNING, "2.1"),
+        ],
+    )
+    def test_are_compared_with_the_time_that_asking_took(self, database_s: float, verdict: Verdict, skew: str) -> None:
+        found = _compare_clocks(database_s, before_s=100.0, after_s=101.0)
+        assert found == CheckResult("clock", verdict, f"{skew} s apart from the database's")
+
+
+class TestThePlaceOfADatabase:
+    def test_is_told_without_user_and_password(self) -> None:
+        assert _describe_place("postgresql://ada:s@lt@db:6432/grid") == "db:6432"
+        assert _describe_place("postgresql:///grid?host=/run") == "/grid"

@@ -1,0 +1,88 @@
+"""What a screen costs, what a rail shows, and what is said while the sandbox plays its history."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.async_api import Request, Route, expect
+from tests.platform.console.journeys.conftest import OpenTab
+from tests.platform.console.journeys.scene import Scene
+
+MAX_REQUESTS = 20
+
+
+async def silence_stade(route: Route) -> None:
+    """As if the battery's telemetry had stopped an hour ago."""
+    answer = await route.fetch()
+    body = await answer.json()
+    for path, one in zip(json.loads(route.request.post_data or "{}")["paths"], body, strict=True):
+        if path.endswith("/health"):
+            one["body"]["conflicts"] = []
+            check = {"name": "TELEMETRY", "status": "DEGRADED", "detail": "Measurements are an hour old."}
+            one["body"]["checks"] = [] if body.index(one) else [check]
+            one["body"]["lastTelemetryAt"] = "2026-01-01T00:00:00Z"
+    await route.fulfill(response=answer, json=body)
+
+
+class TestAFirstLoad:
+    @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
+    async def test_of_the_overview_asks_twenty_times_at_most_and_opens_one_stream(
+        self, open_tab: OpenTab, username: str
+    ):
+        async with open_tab(username, is_new=True) as tab:
+            asked: list[str] = []
+
+            def note(request: Request) -> None:
+                if not request.url.startswith("data:"):
+                    asked.append(request.url)
+
+            tab.page.on("request", note)
+            await tab.open("/")
+            await tab.settle()
+            await tab.page.wait_for_timeout(2500)
+            assert len(asked) <= MAX_REQUESTS, "\n".join(asked)
+            streams = [url for url in asked if url.endswith("/console/api/events")]
+            assert len(streams) == 1
+
+
+class TestTheRail:
+    async def test_shows_no_screen_that_would_be_empty(self, open_tab: OpenTab):
+        async with open_tab("owner") as tab:
+            await tab.open("/")
+            await tab.settle()
+            rail = tab.page.get_by_role("navigation", name="Screens", exact=True)
+            await expect(rail.get_by_role("link", name="Physical assets")).to_be_visible()
+            await expect(rail.get_by_role("link", name="Auctions")).to_have_count(0)
+        async with open_tab("trader") as tab:
+            await tab.open("/")
+            await tab.settle()
+            rail = tab.page.get_by_role("navigation", name="Screens", exact=True)
+            await expect(rail.get_by_role("link", name="Auctions")).to_be_visible()
+            await expect(rail.get_by_role("link", name="Physical assets")).to_have_count(0)
+
+
+class TestWhileHistoryPlays:
+    async def test_progress_is_shown_and_nothing_is_called_stale(self, open_tab: OpenTab, scene: Scene):
+        progress = 0.2
+
+        async def play(route: Route) -> None:
+            nonlocal progress
+            progress += 0.05
+            state = {"running": True, "seed": 1, "speed": 1.0, "historyComplete": False, "progress": progress}
+            await route.fulfill(json={**state, "now": now})
+
+        now = scene.now.isoformat()
+        async with open_tab("owner") as tab:
+            await tab.page.route("**/console/api/batch", silence_stade)
+            await tab.open("/")
+            await expect(tab.page.get_by_text("Telemetry of Stade").first).to_be_visible()
+            await tab.page.route("**/console/api/sandbox/simulator", play)
+            await tab.open("/")
+            strip = tab.page.get_by_text("The sandbox plays its history")
+            await expect(strip).to_be_visible()
+            await expect(tab.page.get_by_text("left; until then")).to_contain_text("about")
+            await expect(tab.page.get_by_text("Telemetry of")).to_have_count(0)
+            await expect(tab.page.get_by_text(" old")).to_have_count(0)
+            await tab.check()
+            await tab.page.unroute_all(behavior="wait")

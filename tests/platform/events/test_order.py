@@ -1,0 +1,265 @@
+"""The order of events: every committed change in it once, none that rolled back, no gap, causes before effects."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.platform.events.happening import data_with, number_in, record
+
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
+from gridloom.platform.database.commit.after_commit import transaction, underlying_connection
+from gridloom.platform.database.commit.deferred_rows import begin_deferring, discard_deferred, flush_deferred
+from gridloom.platform.events import store
+from gridloom.platform.events.model import NewEvent
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.events.sequencer import Sequencer
+from gridloom.platform.events.types import is_as_declared
+
+
+async def order_of(pool: Any, organisation_id: UUID) -> list[Any]:
+    rows = await pool.fetch(
+        "select sequence, id, data from event where organisation_id = $1 order by sequence", organisation_id
+    )
+    assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
+    return list(rows)
+
+
+class TestAnOrder:
+    async def test_has_what_was_committed_and_nothing_that_rolled_back(self, pool, organisation) -> None:
+        ours = await organisation()
+        async with pool.acquire() as db:
+            attempt = db.transaction()
+            await attempt.start()
+            await record(db, ours, 1)
+            await attempt.rollback()
+        kept = await record(pool, ours, 2)
+        assert await store.sequence_events(pool, 100) == 1
+        assert [row["id"] for row in await order_of(pool, ours)] == [kept]
+
+    async def test_follows_the_commits_and_not_the_insertions(self, pool, organisation) -> None:
+        ours = await organisation()
+        async with pool.acquire() as slow, slow.transaction():
+            late = await record(slow, ours)
+            early = await record(pool, ours)
+            await store.sequence_events(pool, 100)
+        await store.sequence_events(pool, 100)
+        assert [row["id"] for row in await order_of(pool, ours)] == [early, late]
+
+    async def test_is_gap_free_and_causal_under_concurrent_writers_and_sequencers(self, pool, organisation) -> None:
+        organisations = [await organisation() for _ in range(3)]
+        await pool.execute("create table counter (organisation_id uuid primary key, n int not null)")
+        for ours in organisations:
+            await pool.execute("insert into counter values ($1, 0)", ours)
+        sequencers = [Sequencer(pool, poll_interval_s=0.05) for _ in range(3)]
+        for sequencer in sequencers:
+            await sequencer.start()
+        dice = random.Random(1)
+
+        async def write() -> None:
+            for _ in range(40):
+                ours = dice.choice(organisations)
+                try:
+                    async with transaction(pool) as db:
+                        number = await db.fetchval(
+                            "update counter set n = n + 1 where organisation_id = $1 returning n", ours
+                        )
+                        await record(db, ours, number)
+                        if dice.random() < 0.2:
+                            raise InterruptedError
+                except InterruptedError:
+                    pass
+
+        await asyncio.gather(*(write() for _ in range(12)))
+        while not await store.outbox_is_empty(pool):
+            await asyncio.sleep(0.02)
+        for sequencer in sequencers:
+            await sequencer.stop()
+        for ours in organisations:
+            numbers = [number_in(row["data"]) for row in await order_of(pool, ours)]
+            last = await pool.fetchval("select n from counter where organisation_id = $1", ours)
+            # The counter was locked until each commit, so commit order is the order of its values.
+            assert numbers == list(range(1, last + 1))
+
+    async def test_tells_the_listeners_how_far_it_has_come(self, pool, organisation) -> None:
+        ours = await organisation()
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        async with pool.acquire() as db:
+
+            def hear(_connection, _pid, _channel, payload) -> None:
+                heard.put_nowait(payload)
+
+            await db.add_listener(store.CHANNEL, hear)
+            for _ in range(3):
+                await record(pool, ours)
+            await store.sequence_events(pool, 100)
+            assert await asyncio.wait_for(heard.get(), 120) == f"{ours}:3"
+            await db.remove_listener(store.CHANNEL, hear)
+
+
+class TestASequencerWhereEventsKeepComing:
+    async def test_takes_many_at_a_time_and_leaves_none_waiting(self, pool, organisation, monkeypatch) -> None:
+        """By being woken alone: its own look is an hour away."""
+        ours, batches = await organisation(), []
+        sequence_events = store.sequence_events
+
+        async def count_batches(*given: Any) -> int:
+            batches.append(await sequence_events(*given))
+            return batches[-1]
+
+        monkeypatch.setattr(store, "sequence_events", count_batches)
+        sequencer = Sequencer(pool, poll_interval_s=3600)
+        await sequencer.start()
+        for number in range(120):
+            await record(pool, ours, number)
+        async with asyncio.timeout(120):
+            while not await store.outbox_is_empty(pool):
+                await asyncio.sleep(0.02)
+        await record(pool, ours, 120)
+        async with asyncio.timeout(120):
+            while not await store.outbox_is_empty(pool):
+                await asyncio.sleep(0.02)
+        await sequencer.stop()
+        assert [number_in(row["data"]) for row in await order_of(pool, ours)] == list(range(121))
+        assert max(batches) > 5
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "distributed"])
+def each_way(request: pytest.FixtureRequest, pool: Any) -> None:
+    """A distributed database finds an event's readers by statements of its own."""
+    pool.is_distributed = request.param
+
+
+@pytest.mark.usefixtures("each_way")
+class TestTheReadersOfAnEvent:
+    async def test_are_its_organisation_and_those_with_a_covering_grant(self, pool, organisation) -> None:
+        owner, reader, other = [await organisation() for _ in range(3)]
+        key = await pool.fetchval(
+            "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key", uuid7(), owner
+        )
+        for grantee, permissions in ((reader, ["Read:schedules"]), (other, ["Read:monitoring"])):
+            await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", key, grantee, permissions)
+        await record(pool, owner, type="schedule.updated", permission=Permission.READ_SCHEDULES, asset_key=key)
+        await store.sequence_events(pool, 100)
+        counts = [len(await order_of(pool, who)) for who in (owner, reader, other)]
+        assert counts == [1, 1, 0]
+
+    async def test_include_the_operator_except_for_bids(self, pool, organisation) -> None:
+        ours, operator = await organisation(), await organisation("OPERATOR")
+        await record(pool, ours, type="bid.placed")
+        await record(pool, ours, type="auction.cleared")
+        await store.sequence_events(pool, 100)
+        types = await pool.fetch("select type from event where organisation_id = $1", operator)
+        assert [row["type"] for row in types] == ["auction.cleared"]
+
+    async def test_of_a_virtual_asset_include_the_operator_and_read_each_event_once(self, pool, organisation) -> None:
+        trader, reader, operator = await organisation(), await organisation(), await organisation("OPERATOR")
+        keys = [
+            await pool.fetchval(
+                "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key", uuid7(), kind, trader
+            )
+            for kind in ("VIRTUAL", "PHYSICAL")
+        ]
+        permission = Permission.READ_SCHEDULES
+        for grantee in (reader, operator):
+            await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", keys[0], grantee, [permission])
+        for number, key in enumerate((keys[0], keys[1], None, keys[0]), start=1):
+            await record(pool, trader, number, type="schedule.updated", permission=permission, asset_key=key)
+        assert await store.sequence_events(pool, 100) == 4
+        orders = [[number_in(row["data"]) for row in await order_of(pool, who)] for who in (trader, reader, operator)]
+        assert orders == [[1, 2, 3, 4], [1, 4], [1, 4]]
+        assert await store.last_sequences(pool, [trader, reader, operator]) == {trader: 4, reader: 2, operator: 2}
+        rows = await pool.fetch(
+            "select origin_id, subject, permission, asset_key, data from event where id in "
+            "(select id from event where organisation_id = $1 and sequence = 2)",
+            reader,
+        )
+        assert len({tuple(row.values()) for row in map(str_values, rows)}) == 1, "the same for all who read it"
+
+
+def str_values(row: Any) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
+
+
+class TestTheDataOfAnEvent:
+    async def test_has_the_fields_that_its_type_declares(self, pool, organisation) -> None:
+        assert is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST"})
+        assert not is_as_declared("auction.cleared", {"auctionID": 1})
+        assert not is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST", "winner": 2})
+
+    async def test_keeps_euros_exact_and_instants_in_utc(self, pool, organisation) -> None:
+        ours = await organisation()
+        data = {"auctionID": ours, "bidID": ours, "price": Decimal("9999999.99")}
+        await record_event(
+            pool,
+            type="bid.placed",
+            organisation_id=ours,
+            subject="x",
+            permission=Permission.READ_AUCTIONS,
+            asset_key=None,
+            data=data,
+        )
+        await store.sequence_events(pool, 10)
+        (sequenced,) = await store.read_events(pool, ours, 0, 10)
+        assert b'"price":9999999.99' in sequenced.frame
+
+
+class TestFewEvents:
+    """On a distributed database a few are moved reader by reader; they come to stand as all at once would."""
+
+    async def test_stand_in_the_orders_of_the_same_readers(self, pool, organisation) -> None:
+        ours, theirs = await organisation(), await organisation()
+        orders = []
+        for function in ("sequence_events($1, $2)", "sequence_few_events($1, $2, 8)"):
+            kept = [await record(pool, ours, 1), await record(pool, theirs, 2), await record(pool, ours, 3)]
+            assert await pool.fetchval(f"select {function}", 100, []) == 3
+            own = [row["id"] for row in await order_of(pool, ours)]
+            orders.append([kept.index(one) for one in own if one in kept])
+        assert orders[0] == orders[1] == [0, 2]
+        assert await pool.fetchval("select exists (select from event_outbox)") is False
+
+    async def test_that_are_many_go_the_common_way(self, pool, organisation) -> None:
+        ours = await organisation()
+        kept = [await record(pool, ours, number) for number in range(4)]
+        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 4
+        assert [row["id"] for row in await order_of(pool, ours)] == kept
+        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 0
+
+
+class TestManyEvents:
+    """Many of one transaction are written by a statement of their own."""
+
+    async def test_stand_as_few_do_and_after_what_was_emitted_before_them(self, pool, organisation) -> None:
+        ours = await organisation()
+        emitted = [
+            NewEvent(
+                type="auction.opened",
+                organisation_id=ours,
+                subject=f"auctions/{number}",
+                permission=Permission.READ_AUCTIONS,
+                asset_key=number,
+                data=data_with("auction.opened", number),
+            )
+            for number in range(store.FEW + 4)
+        ]
+        async with transaction(pool) as db:
+            begin_deferring(db)
+            ids = await store.put_in_outbox(db, emitted[:1])
+            ids += await store.put_in_outbox(db, emitted[1:-1])
+            ids += await store.put_in_outbox(db, emitted[-1:])
+            await flush_deferred(db)
+            discard_deferred(underlying_connection(db))
+        rows = await pool.fetch(
+            """select event_id, type, organisation_id, subject, permission, asset_key, data ->> 'auctionID' as auction
+               from event_outbox order by id"""
+        )
+        assert [tuple(row) for row in rows] == [
+            (id, one.type, ours, one.subject, one.permission, one.asset_key, str(one.data["auctionID"]))
+            for id, one in zip(ids, emitted, strict=True)
+        ]
+        assert await store.sequence_events(pool, 100) == len(emitted)

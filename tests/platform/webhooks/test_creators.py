@@ -1,0 +1,168 @@
+"""The creator of a webhook: it delivers what they may read, and ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from tests.people import OrganisationUnderTest, client_of
+from tests.platform.events.happening import happen
+from tests.platform.webhooks.asking import deliveries, set_up, until_state
+from tests.platform.webhooks.conftest import answer
+
+from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.http.application import Application
+from gridloom.platform.identity.permissions import Role
+from gridloom.platform.webhooks import store
+from gridloom.platform.webhooks.delivery_store import disable_orphans, readable_by_maker
+
+
+async def key_of(ours: OrganisationUnderTest, app: Application, *permissions: str) -> Any:
+    made = await ours.admin.post("/auth/api-keys", json={"name": "k", "permissions": list(permissions)})
+    assert made.status_code == 201, made.text
+    return made.json(), client_of(app, made.json()["secret"])
+
+
+class TestWhoeverManagesTheOrganisationAlone:
+    """An API key with `Manage:organisation` and nothing else."""
+
+    async def test_sees_no_delivery_of_what_it_may_not_read(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        await receiver.wait(1)
+        await until_state(ours, webhook, "DELIVERED")
+        _, client = await key_of(ours, app, "Manage:organisation")
+        async with client:
+            assert (await client.get(f"/webhooks/{webhook['id']}/deliveries")).json() == []
+
+    async def test_neither_redirects_nor_replays_nor_signs(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        delivery = (await until_state(ours, webhook, "DELIVERED"))[0]
+        path = f"/webhooks/{webhook['id']}"
+        _, client = await key_of(ours, app, "Manage:organisation")
+        async with client:
+            for change in ({"url": f"{receiver.url}/mine"}, {"types": ["bid.placed"]}):
+                assert (await client.patch(path, json=change)).status_code == 403
+            assert (await client.post(f"{path}/deliveries/{delivery['id']}/replay")).status_code == 403
+            assert (await client.post(f"{path}/secret", json={})).status_code == 403
+            for harmless in ({"description": "seen"}, {"enabled": True}):
+                assert (await client.patch(path, json=harmless)).status_code == 200, "it is enabled"
+            webhook_id = UUID(webhook["id"])
+            assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id), "its creator stays"
+            assert (await client.patch(path, json={"enabled": False})).status_code == 200
+            assert (await client.patch(path, json={"enabled": True})).status_code == 403
+        assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
+
+    async def test_sets_up_a_webhook_that_tells_nothing_else(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        _, client = await key_of(ours, app, "Manage:organisation")
+        async with client:
+            made = await client.post("/webhooks", json={"url": receiver.url, "types": []})
+            assert made.status_code == 201
+        await happen(app.pool, ours.id)
+        await asyncio.sleep(0.5)
+        assert receiver.calls == []
+
+
+class TestAnotherMaker:
+    async def test_leaves_the_log_of_what_was_delivered_as_it_is(self, app, new_organisation, receiver) -> None:
+        """What waits and what the new one may not read is given up; what was delivered stays delivered."""
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        await until_state(ours, webhook, "DELIVERED")
+        maker = store.WebhookCreator("USER", ours.people[Role.ADMIN].id, frozenset({"Manage:organisation"}))
+        async with transaction(app.pool) as db:
+            await store.change_creator(db, ours.id, UUID(webhook["id"]), maker)
+        assert [one["state"] for one in await deliveries(ours, webhook)] == ["DELIVERED"]
+
+
+class TestAMakerWhoIsGone:
+    async def test_takes_the_webhook_along(self, app, people, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        other = await people.add_member(ours.id, "ADMIN")
+        made = await other.client.post("/webhooks", json={"url": receiver.url, "types": []})
+        path = f"/webhooks/{made.json()['id']}"
+        await happen(app.pool, ours.id)
+        await receiver.wait(1)
+        removed = await ours.admin.delete(f"/organisations/{ours.id}/members/{other.id}")
+        assert removed.status_code == 204, removed.text
+        await happen(app.pool, ours.id)
+        async with asyncio.timeout(120):
+            while (await ours.admin.get(path)).json()["enabled"]:
+                await asyncio.sleep(0.05)
+        assert "no longer a member" in (await ours.admin.get(path)).json()["disabledBecause"]
+        assert len(receiver.calls) == 1
+        assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
+        await receiver.wait(2)
+
+    async def test_leaves_nothing_to_be_tried_again(self, app, people, new_organisation, receiver) -> None:
+        """A role that shrinks, or a key that is deleted, also ends what still waits to be delivered."""
+        ours = await new_organisation()
+        key, client = await key_of(ours, app, "Manage:organisation", "Read:auctions", "Read:physical-assets")
+        async with client:
+            made = await client.post("/webhooks", json={"url": receiver.url, "types": []})
+        receiver.answering = lambda _call: answer(503)
+        await happen(app.pool, ours.id)
+        calls = len(await receiver.wait(1))
+        assert (await ours.admin.delete(f"/auth/api-keys/{key['id']}")).status_code == 204
+        await app.pool.execute("update webhook_delivery set due = clock_timestamp() where state = 'PENDING'")
+        async with transaction(app.pool) as db:
+            await store.wake(db)
+        async with asyncio.timeout(120):
+            while (await ours.admin.get(f"/webhooks/{made.json()['id']}")).json()["enabled"]:
+                await asyncio.sleep(0.05)
+        assert len(receiver.calls) == calls
+
+    async def test_is_known_by_what_it_might_read_when_it_set_the_webhook_up(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        webhook_id = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"])
+        then = ["Manage:auctions", "Read:auctions", "Read:schedules"]
+        await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
+        assert await readable_by_maker(app.pool, ours.id, webhook_id) == ["Read:auctions", "Read:schedules"]
+
+    async def test_reads_no_more_than_their_role_allows_by_then(self, app, new_organisation) -> None:
+        """As a member, and as the member whose key it was made with, of which more was wished for than is left."""
+        ours = await new_organisation()
+        _, client = await key_of(ours, app, "Manage:organisation", "Read:auctions", "Read:schedules")
+        async with client:
+            made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
+        by_member, by_key = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"]), UUID(made.json()["id"])
+        for webhook_id in (by_member, by_key):
+            then = ["Read:auctions", "Read:physical-assets", "Read:schedules"]
+            await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
+        for role, left in (("ADMIN", ["Read:auctions"]), ("ENGINEER", [])):
+            await app.pool.execute("update member set role = $2 where id = $1", *(ours.people[Role.ADMIN].id, role))
+            found = [await readable_by_maker(app.pool, ours.id, one) for one in (by_member, by_key)]
+            assert found == [
+                [*left, "Read:physical-assets", "Read:schedules"],
+                [*left, "Read:schedules"],
+            ]
+
+    async def test_is_a_key_that_has_expired_as_well(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        key, client = await key_of(ours, app, "Manage:organisation", "Read:auctions")
+        async with client:
+            made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
+        webhook_id = UUID(made.json()["id"])
+        await disable_orphans(app.pool, "nobody is left")
+        assert (await ours.admin.get(f"/webhooks/{webhook_id}")).json()["enabled"], "as long as its key is there"
+        assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id)
+        for days, is_over in ((364, False), (366, True)):
+            await app.pool.execute(
+                "update api_key set expires_at = null, created_at = clock_timestamp() - make_interval(days => $2)"
+                " where id = $1",
+                *(UUID(key["id"]), days),
+            )
+            found = await readable_by_maker(app.pool, ours.id, webhook_id)
+            assert (found == []) is is_over, "one of an earlier release, without an end, ends after a year"
+        await app.pool.execute(
+            "update api_key set created_at = clock_timestamp(), expires_at = clock_timestamp() - interval '1 second'"
+            " where id = $1",
+            UUID(key["id"]),
+        )
+        assert await readable_by_maker(app.pool, ours.id, webhook_id) == []

@@ -1,0 +1,130 @@
+"""Traders see the same past and plan, bid and pay differently: each by its own strategy, and so that it pays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.sandbox.simulator.economy import Month, live_month
+
+from gridloom.kernel.market_time import market_day_window
+from gridloom.sandbox.simulator.market.market_data import MarketData
+from gridloom.sandbox.simulator.participants import traders
+from gridloom.sandbox.simulator.participants.strategies import (
+    CAUTIOUS,
+    NORMALS,
+    STRATEGIES,
+    customers_periods,
+    see_prices,
+)
+from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer
+from gridloom.sandbox.simulator.scenario import TRADERS, ZONES
+from gridloom.sandbox.simulator.state import OpenAuction, SimulatedHolding, SimulatorState
+from gridloom.sandbox.simulator.step_context import StepContext
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.fixture(scope="module", params=[(1, date(2026, 10, 17)), (2, date(2026, 5, 1))], ids=["autumn", "spring"])
+def month(request: pytest.FixtureRequest) -> Month:
+    """Thirty days of tolls, auctions, plans and trades, without the platform."""
+    seed, first = request.param
+    return live_month(seed, first)
+
+
+@pytest.mark.slow  # thirty days, twice
+class TestThirtyDays:
+    def test_leave_every_trader_between_a_small_loss_and_a_quarter_more_than_it_paid(self, month: Month):
+        for trader in TRADERS:
+            assert -0.05 <= month.earned_eur[trader.slug] / month.paid_eur[trader.slug] - 1 <= 0.25, trader.name
+
+    def test_leave_the_newcomer_a_modest_gain(self, month: Month):
+        assert 0.02 <= month.earned_eur["hanse"] / month.paid_eur["hanse"] - 1 <= 0.2
+
+    def test_have_auctions_won_by_all_traders_at_prices_of_their_day(self, month: Month):
+        wins = Counter(month.winners)
+        assert wins.keys() == STRATEGIES.keys()
+        assert max(wins.values()) < 0.65 * wins.total()
+        assert np.std(month.prices_eur_mw) > 0.05 * np.mean(month.prices_eur_mw)
+
+    def test_net_some_hundredths_of_exports(self, month: Month):
+        assert 0.03 <= month.netted_share <= 0.10
+
+    def test_leave_small_imbalances(self, month: Month):
+        assert 0.001 < month.open_share < 0.02
+
+
+class TestStrategies:
+    def test_has_every_trader_one(self):
+        assert STRATEGIES.keys() == {trader.slug for trader in TRADERS}
+
+    def test_see_hours_by_what_they_average_over(self):
+        prices = np.arange(96.0)
+        seen = see_prices(CAUTIOUS, prices, np.zeros(NORMALS)).reshape(-1, CAUTIOUS.averages_over)
+        assert (seen == seen[:, :1]).all()
+
+    def test_supply_customers_by_the_wall_clock(self):
+        assert customers_periods(CAUTIOUS, date(2026, 3, 29)).sum() == 16
+        assert customers_periods(CAUTIOUS, date(2026, 11, 12)).nonzero()[0].tolist() == list(range(44, 60))
+
+    def test_stay_away_on_some_days(self):
+        board = MarketData(lambda _: 1)
+        days = [date.fromordinal(date(2026, 1, 1).toordinal() + n) for n in range(200)]
+        for slug, strategy in STRATEGIES.items():
+            offers = [decide_offer(board, slug, "TenneT", day, 100.0, is_last=False) for day in days]
+            assert offers.count(None) / len(days) == pytest.approx(strategy.absence, abs=0.07), slug
+
+    def test_pay_tolls_that_differ_by_contract(self):
+        board = MarketData(lambda _: 1)
+        tolls = {zone: annual_toll(board, zone, date(2026, 5, 1)) for zone in ZONES}
+        assert len(set(tolls.values())) == len(ZONES)
+        assert 60_000 < min(tolls.values()) <= max(tolls.values()) < 150_000
+
+
+class TestABid:
+    @pytest.mark.parametrize(("worth_eur_mw", "bids"), [(0.0, False), (0.05, False), (500.0, True)])
+    async def test_is_left_out_where_it_would_be_less_than_a_euro(
+        self, monkeypatch: pytest.MonkeyPatch, worth_eur_mw: float, bids: bool
+    ):
+        """The platform takes no smaller one."""
+        placed: list[dict[str, Any]] = []
+
+        class Voice:
+            async def post(self, _target: str, body: dict[str, Any], _key: str) -> None:
+                placed.append(body)
+
+        monkeypatch.setattr(traders, "expected_value", lambda *_: worth_eur_mw)
+        step = datetime(2026, 11, 12, 9, 30, tzinfo=UTC)
+        auctions = [OpenAuction(str(n), "TenneT", date(2026, 11, 14 + n), step, 10.0) for n in range(5)]
+        voices: Any = dict.fromkeys(STRATEGIES, Voice())
+        await traders.bid(
+            StepContext(
+                SimulatorState(world=1, seeds={"2026-01-01": 1}, auctions=auctions),
+                MarketData(lambda _: 1),
+                voices["hanse"],
+                voices,
+                step,
+                is_late=False,
+                is_past=True,
+                is_hurrying=True,
+            ),
+            is_last=False,
+        )
+        assert bool(placed) is bids
+
+
+class TestAPlan:
+    @pytest.mark.parametrize(("limit", "low", "high"), [(0.8, 0.5, 0.8), (1.0, 0.5, 1.0), (None, 1.0, 2.0)])
+    def test_keeps_to_the_cycles_of_its_virtual_battery(self, limit: float | None, low: float, high: float):
+        day = date(2026, 6, 18)
+        window = market_day_window(day)
+        holding = SimulatedHolding("", "hanse", "TenneT", window.start, window.end, 2000.0, 0.9, 0.95, limit)
+        block = {"powerCapacity": [{"chargePowerCapacity": 1000.0, "dischargePowerCapacity": 800.0}] * 96}
+        scene: Any = SimpleNamespace(board=MarketData(lambda _: 1))
+        power_kw = np.array(traders._choose_powers(scene, holding, day, block, 0.5))
+        assert -1000 <= power_kw.min() < power_kw.max() <= 800
+        assert low < np.maximum(power_kw, 0).sum() / 4 / 2000 <= high
