@@ -244,6 +244,7 @@ class TestSettings:
             "GRIDLOOM_SHARE_JOBS": "shares.jobs_running",
             "GRIDLOOM_SHARE_JOBS_QUEUED": "shares.jobs_queued",
             "GRIDLOOM_SHARE_EVENT_STREAMS": "shares.event_streams",
+            "GRIDLOOM_SHARE_INVITATIONS": "shares.invitations",
             "GRIDLOOM_SHARE_API_KEYS": "shares.api_keys",
             "GRIDLOOM_SHARE_USER_API_KEYS": "shares.api_keys_per_user",
             "GRIDLOOM_PUBLIC_RATE_LIMIT": "public_rate_limit_per_minute",

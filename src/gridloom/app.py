@@ -56,6 +56,7 @@ from gridloom.platform.http.shares import Shares
 from gridloom.platform.identity import (
     api_key_routes,
     auth_routes,
+    invitation_routes,
     member_credential_routes,
     organisation_routes,
     session_routes,
@@ -106,6 +107,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     session_routes,
     api_key_routes,
     organisation_routes,
+    invitation_routes,
     member_credential_routes,
     usage_routes,
     identity_providers,

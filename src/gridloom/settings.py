@@ -250,6 +250,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_SHARE_JOBS": ("shares.jobs_running", _whole_between(1, 1000)),
     "GRIDLOOM_SHARE_JOBS_QUEUED": ("shares.jobs_queued", _whole_between(1, 100_000)),
     "GRIDLOOM_SHARE_EVENT_STREAMS": ("shares.event_streams", _whole_between(1, 1_000_000)),
+    "GRIDLOOM_SHARE_INVITATIONS": ("shares.invitations", _whole_between(1, 1_000_000)),
     "GRIDLOOM_SHARE_API_KEYS": ("shares.api_keys", _whole_between(1, 1_000_000)),
     "GRIDLOOM_SHARE_USER_API_KEYS": ("shares.api_keys_per_user", _whole_between(1, 1_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole_between(1, 1_000_000_000)),

@@ -36,6 +36,8 @@ from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.health.routes import DISPATCH_FAILED_AT
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.identity.member_notices import RECORD_EVENT
 from gridloom.platform.jobs import jobs_of, register_jobs
 from gridloom.platform.upkeep import key_expiry, retention
 from gridloom.reference_prices.model import PublishedPrice
@@ -87,6 +89,7 @@ def provide_dependencies() -> None:
     PRICES_CHANGED.provide(_follow_prices)
     READ_PRICE_FORECAST.provide(read_median_prices)
     DISPATCH_FAILED_AT.provide(read_failed_at)
+    RECORD_EVENT.provide(record_event)
     READ_EARNED_PER_MW.provide(read_earned_per_mw)
     CONFLICT_FINDERS.provide((book_conflicts, block_conflicts))
     unmet = [need.description for need in Dependency.registry if not need.is_provided]

@@ -202,47 +202,6 @@ class TestAChangeByACommand:
             )
         ]
 
-    @pytest.mark.parametrize("wanted", [None, UUID(int=8)])
-    def test_that_invites_a_person_is_recorded_for_the_organisation(
-        self, monkeypatch: pytest.MonkeyPatch, recorded: list[NewAuditRecord], wanted: UUID | None
-    ) -> None:
-        invited: list[dict[str, Any]] = []
-
-        async def list_organisations(connection: Any, *, only: Any, after: Any, limit: int) -> list[Any]:
-            assert (only, after, limit) == (None, None, 1)
-            return [SimpleNamespace(id=UUID(int=7), name="Operator")]
-
-        async def read_organisation(connection: Any, organisation_id: UUID) -> Any:
-            return SimpleNamespace(id=organisation_id, name="Rhine") if organisation_id == wanted else None
-
-        async def insert_invitation(connection: Any, **of: Any) -> Any:
-            invited.append(of)
-            return SimpleNamespace(id=of["invitation_id"])
-
-        monkeypatch.setattr("gridloom.platform.identity.store.organisations.list_organisations", list_organisations)
-        monkeypatch.setattr("gridloom.platform.identity.store.organisations.read_organisation", read_organisation)
-        monkeypatch.setattr("gridloom.platform.identity.store.invitations.insert_invitation", insert_invitation)
-        invitation, token, name = operator_commands.invite_member(OURS, "ada@example.org", "VIEWER", wanted)
-        of = wanted or UUID(int=7)
-        assert name == ("Rhine" if wanted else "Operator")
-        assert (invited[0]["organisation_id"], invited[0]["email"], invited[0]["role"]) == (
-            of,
-            "ada@example.org",
-            "VIEWER",
-        )
-        assert token not in str(invited), "its hash alone is stored"
-        [line] = recorded
-        assert (line.action, line.resource, line.status, line.subject_organisation_id) == (
-            "inviteFromCommandLine",
-            f"organisations/{of}/invitations",
-            201,
-            of,
-        )
-        assert line.details == {"invitationID": str(invitation.id), "role": "VIEWER"}
-        with pytest.raises(CommandError, match="no such organisation"):
-            operator_commands.invite_member(OURS, "ada@example.org", "VIEWER", UUID(int=9))
-        assert len(recorded) == 1
-
 
 @pytest.mark.usefixtures("database")
 class TestACommand:

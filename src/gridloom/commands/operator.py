@@ -147,9 +147,11 @@ async def _invite_person(
 ) -> tuple[Invitation, str, str]:
     from gridloom.kernel.ids import InvitationID, uuid7
     from gridloom.platform.audit.model import NIL_ID
+    from gridloom.platform.events.outbox import record_event
+    from gridloom.platform.identity.member_notices import RECORD_EVENT, ChangeAuthor, notify_invited
     from gridloom.platform.identity.permissions import Role
     from gridloom.platform.identity.store import organisations
-    from gridloom.platform.identity.store.invitations import insert_invitation
+    from gridloom.platform.identity.store.invitations import put_invitation
     from gridloom.platform.identity.tokens import hash_of, new_invitation_token
 
     if organisation_id is None:  # the operator's is the oldest: the first start makes it
@@ -160,7 +162,8 @@ async def _invite_person(
     if organisation is None:
         raise CommandError("There is no such organisation in this database.")
     token = new_invitation_token()
-    invitation = await insert_invitation(
+    await organisations.lock_organisation(connection, organisation.id)
+    invitation = await put_invitation(
         connection,
         invitation_id=InvitationID(uuid7()),
         organisation_id=organisation.id,
@@ -169,6 +172,8 @@ async def _invite_person(
         token_hash=hash_of(token),
         invited_by=NIL_ID,
     )
+    RECORD_EVENT.provide(record_event)
+    await notify_invited(connection, None, ChangeAuthor("COMMAND", "gridloom invite"), invitation)
     await record_command(
         connection,
         "inviteFromCommandLine",

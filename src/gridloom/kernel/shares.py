@@ -20,6 +20,7 @@ class Share(StrEnum):
     COMPUTATIONS = "computations"
     JOBS = "jobs"
     EVENT_STREAMS = "event-streams"
+    INVITATIONS = "invitations"
     API_KEYS = "api-keys"
     STORED_TELEMETRY = "stored-telemetry"
 
@@ -39,6 +40,7 @@ class ShareLimits:
     jobs_running: int = 2
     jobs_queued: int = 20
     event_streams: int = 500
+    invitations: int = 200
     api_keys: int = 500
     api_keys_per_user: int = 50
 

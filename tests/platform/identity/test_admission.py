@@ -12,6 +12,7 @@ from tests.people import OrganisationUnderTest, People
 
 from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.platform.http.application import Application
+from gridloom.platform.identity.mail import Mailer
 from gridloom.platform.identity.model import Account, InvitationStatus
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.single_sign_on.model import ExternalPerson, IdentityProvider, SignOnAttempt
@@ -39,11 +40,11 @@ def person_of(ours: OrganisationUnderTest, name: str | None = "Ada Lovelace", **
 
 async def admit(app: Application, provider: IdentityProvider, person: ExternalPerson) -> Account:
     async with app.pool.acquire() as connection, connection.transaction():
-        return await find_or_admit_member(connection, provider, person)
+        return await find_or_admit_member(connection, Mailer(None, ""), provider, person)
 
 
 async def invite(app: Application, ours: OrganisationUnderTest, email: str | None, role: Role) -> UUID:
-    made = await invitations.insert_invitation(
+    made = await invitations.put_invitation(
         app.pool,
         invitation_id=InvitationID(uuid7()),
         organisation_id=ours.id,
@@ -90,19 +91,18 @@ class TestWhoComesForTheFirstTime:
     ) -> None:
         person = person_of(ours)
         email = (person.email or "").upper()
-        older, good, late, revoked = [
-            await invite(app, ours, email, role) for role in (Role.VIEWER, Role.ENGINEER, Role.TRADER, Role.TRADER)
-        ]
-        await app.pool.execute(
-            "update invitation set expires_at = clock_timestamp() - interval '1 ms' where id = $1", late
-        )
+        revoked = await invite(app, ours, email, Role.TRADER)
         await invitations.revoke_invitation(app.pool, InvitationID(revoked))
-        assert (await admit(app, provider_of(ours), person)).member.role is Role.ENGINEER
+        good = await invite(app, ours, email, Role.ENGINEER)
+        expire = "update invitation set expires_at = clock_timestamp() - interval '1 ms' where id = $1"
+        await app.pool.execute(expire, good)
+        with pytest.raises(PersonRefused, match="no pending invitation"):
+            await admit(app, provider_of(ours, default_role=None), person)
+        assert await invite(app, ours, email.lower(), Role.TRADER) == good, "it is renewed"
+        assert (await admit(app, provider_of(ours), person)).member.role is Role.TRADER
         found = await invitations.list_invitations(app.pool, ours.id, after=None, limit=9)
         assert {one.id: one.status for one in found} == {
-            older: InvitationStatus.PENDING,
             good: InvitationStatus.ACCEPTED,
-            late: InvitationStatus.EXPIRED,
             revoked: InvitationStatus.REVOKED,
         }
 

@@ -120,11 +120,11 @@ class TestAKeyOfTheOperator:
         made = await operator.post("/auth/api-keys", json={"name": "People", "permissions": held})
         path = f"/organisations/{organisation.id}/members/{organisation.people[Role.VIEWER].id}"
         async with client_of(app, made.json()["secret"]) as machine:
-            changed = await machine.patch(path, json={"role": "ADMIN"})
+            changed = await machine.patch(path, json={"role": "TRADER"})
             assert changed.status_code == 200, changed.text
             [founder] = [one for one in (await operator.get("/organisations")).json() if one["kind"] == "OPERATOR"][:1]
             for invited_to, status in ((organisation.id, 201), (founder["id"], 403)):
-                invitation = {"email": "ada@example.org", "role": "ADMIN"}
+                invitation = {"email": "ada@example.org", "role": "TRADER"}
                 invited = await machine.post(f"/organisations/{invited_to}/invitations", json=invitation)
                 assert invited.status_code == status, invited.text
         assert (await operator.delete(f"/auth/api-keys/{made.json()['id']}")).status_code == 204

@@ -18,11 +18,11 @@ async def make(app: Any, new_organisation: Any) -> Any:
     ours = await new_organisation()
 
     async def insert() -> Any:
-        return await invitations.insert_invitation(
+        return await invitations.put_invitation(
             app.pool,
             invitation_id=InvitationID(uuid7()),
             organisation_id=ours.id,
-            email="ada@example.org",
+            email=f"{secrets.token_hex(4)}@example.org",
             role=Role.TRADER,
             token_hash=secrets.token_bytes(32),
             invited_by=ours.people[Role.ADMIN].id,

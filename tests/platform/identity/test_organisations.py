@@ -170,7 +170,8 @@ class TestInvitation:
         assert (await accept(anonymous, token)).status_code == 201
 
     async def test_one_user_name_goes_to_one_of_many_at_once(self, anonymous, organisation):
-        tokens = [(await invite(organisation.admin, organisation)).json()["token"] for _ in range(4)]
+        emails = [f"ada{number}@example.org" for number in range(4)]
+        tokens = [(await invite(organisation.admin, organisation, email=email)).json()["token"] for email in emails]
         username = f"wanted-{uuid4().hex}"
         answers = await asyncio.gather(*(accept(anonymous, token, username) for token in tokens))
         assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]

@@ -101,7 +101,7 @@ class TestAFirstSignIn:
         await set_up(organisation, issuer)
         for role in ("VIEWER", "TRADER"):  # the later one counts
             await invite(organisation, "Ada@example.org", role)
-        revoked = await invite(organisation, "Ada@example.org", "ENGINEER")
+        revoked = await invite(organisation, "Grace@example.org", "ENGINEER")
         path = f"/organisations/{organisation.id}/invitations/{revoked['id']}"
         assert (await organisation.admin.delete(path)).status_code == 204
         await tell(issuer, ADA)

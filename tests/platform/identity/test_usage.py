@@ -85,6 +85,7 @@ class TestUsage:
             "computations": (0, 2, "REPLICA"),
             "jobs": (0, 2, "PLATFORM"),
             "event-streams": (1, 500, "PLATFORM"),
+            "invitations": (0, 200, "PLATFORM"),
             "api-keys": (1, 5, "PLATFORM"),
             "stored-telemetry": (0, None, "PLATFORM"),
         }

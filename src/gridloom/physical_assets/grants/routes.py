@@ -15,7 +15,7 @@ from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.platform.database.pool import Database
-from gridloom.platform.http import Page, Paging, Request, RequestBody, Response, ResponseBody, operation
+from gridloom.platform.http import Caller, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.platform.identity import model as identity
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET
 from gridloom.platform.identity.permissions import GRANTABLE, in_order
@@ -83,7 +83,7 @@ async def read_grant(request: Request, physical_asset_id: UUID, organisation_id:
     grant = await store.read_grant(request.db, rights.key, organisation_id)
     if grant is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
-    return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
+    return Response(_show_grant(physical_asset_id, grant), etag=grant.etag)
 
 
 @operation(
@@ -96,7 +96,8 @@ async def read_grant(request: Request, physical_asset_id: UUID, organisation_id:
 async def put_grant(
     request: Request, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant
 ) -> Response[Grant]:
-    """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
+    """Only the owner's administrators may. A user of that organisation needs the permission in its role as well. A
+    caller, person or API key, gives no permission that it does not hold."""
     rights = await _read_owned_rights(request, physical_asset_id)
     if organisation_id == rights.organisation_id:
         raise OwnerNeedsNoGrant(f"The organisation {organisation_id} owns the asset.")
@@ -109,6 +110,7 @@ async def put_grant(
     ]
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
+    _reject_giving_more_than_held(request.caller, body.permissions)
     await lock_batteries(request.db, [rights.key])
     if Permission.READ_REVENUE in body.permissions and await WAS_INVITED.get()(
         request.db, physical_asset_id, organisation_id
@@ -116,13 +118,13 @@ async def put_grant(
         raise RevenueWouldTellPrice(f"The organisation {organisation_id} was invited to an auction on this asset.")
     before = await store.read_grant(request.db, rights.key, organisation_id)
     if before is not None:
-        request.check_if_match(str(before.version))
+        request.check_if_match(before.etag)
     elif request.header("if-match") is not None:
         raise PreconditionFailed("There is no grant yet, so no condition on one can hold.")
     grant = await store.put_grant(
         request.db, rights.key, organisation_id, in_order(body.permissions), request.caller.id
     )
-    return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
+    return Response(_show_grant(physical_asset_id, grant), etag=grant.etag)
 
 
 @operation("DELETE", PHYSICAL_ASSET + "/grants/{organisationID}", summary="Revoke a grant", access=MANAGE)
@@ -133,8 +135,18 @@ async def delete_grant(request: Request, physical_asset_id: UUID, organisation_i
     before = await store.read_grant(request.db, rights.key, organisation_id)
     if before is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
-    request.check_if_match(str(before.version))
+    request.check_if_match(before.etag)
     await store.delete_grant(request.db, rights.key, organisation_id)
+
+
+def _reject_giving_more_than_held(caller: Caller, given: list[Permission]) -> None:
+    faults = [
+        FieldError(f"/permissions/{position}", f"{permission} is not yours to give: you do not hold it")
+        for position, permission in enumerate(given)
+        if permission not in caller.permissions
+    ]
+    if faults:
+        raise Forbidden(faults[0].detail + ".", errors=faults)
 
 
 async def _read_rights(request: Request, asset_id: UUID) -> store.AssetRights:

@@ -19,6 +19,7 @@ from gridloom.kernel.problem import NotFound
 from gridloom.platform.audit.model import NIL_ID, Actor
 from gridloom.platform.audit.recording import record_denied
 from gridloom.platform.console.routes import begin_cookie
+from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.sealing import Sealing
 from gridloom.platform.http import HTML, PUBLIC, Content, QueryParameters, Request, RequestBody, Response, operation
@@ -27,6 +28,7 @@ from gridloom.platform.http.fields import parameter_error, pattern_meta
 from gridloom.platform.identity import views
 from gridloom.platform.identity.login.login import user_agent_of
 from gridloom.platform.identity.login.sessions import TokenPair, begin_session
+from gridloom.platform.identity.mail import Mailer
 from gridloom.platform.identity.model import Account, SignInMethod
 from gridloom.platform.identity.signing_key_cache import SigningKeyCache
 from gridloom.platform.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
@@ -166,8 +168,8 @@ async def finish_single_sign_on(request: Request, query: CallbackQuery) -> Conte
         person = await request.resources[ProviderClient].exchange_code(
             provider, secret, attempt, query.code, _callback_address(request)
         )
-        async with request.pool.acquire(timeout=5) as connection, connection.transaction():
-            account = await find_or_admit_member(connection, provider, person)
+        async with transaction(request.pool, longest_wait_s=5) as connection:
+            account = await find_or_admit_member(connection, request.resources[Mailer], provider, person)
             _check_network(request, account)
             if attempt.client_challenge is not None:
                 code = secrets.token_urlsafe(32)

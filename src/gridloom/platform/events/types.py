@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -178,6 +178,38 @@ class APIKeyExpiring(ResponseBody):
     expires_at: datetime
 
 
+MemberRole: TypeAlias = Literal["ADMIN", "TRADER", "ENGINEER", "VIEWER"]
+AuthorKind: TypeAlias = Literal["USER", "API_KEY", "IDENTITY_PROVIDER", "COMMAND"]
+
+
+class MemberInvited(ResponseBody):
+    invitation_id: UUID
+    email: str
+    role: MemberRole
+    author_name: str
+    author_kind: AuthorKind
+    author_id: UUID | None
+
+
+class MemberRoleChanged(ResponseBody):
+    user_id: UUID
+    username: str
+    previous_role: MemberRole
+    role: MemberRole
+    author_name: str
+    author_kind: AuthorKind
+    author_id: UUID | None
+
+
+class MemberRemoved(ResponseBody):
+    user_id: UUID
+    username: str
+    role: MemberRole
+    author_name: str
+    author_kind: AuthorKind
+    author_id: UUID | None
+
+
 class QuotaNear(ResponseBody):
     share: Literal["stored-telemetry"]
     used: int
@@ -315,6 +347,9 @@ _TYPES = (
         APIKeyExpiring,
         "An API key of a member ends within two weeks. Emitted once for each key.",
     ),
+    EventType("member.invited", MemberInvited, "A person was invited to the organisation, or invited anew."),
+    EventType("member.role-changed", MemberRoleChanged, "A member of the organisation was given another role."),
+    EventType("member.removed", MemberRemoved, "A member of the organisation was removed."),
     EventType(
         "quota.near",
         QuotaNear,

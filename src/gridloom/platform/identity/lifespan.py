@@ -15,6 +15,7 @@ from gridloom.platform.database.sealing import Sealing
 from gridloom.platform.health_checks import Check, HealthChecks
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.api_key_routes import read_key_use
+from gridloom.platform.identity.invitation_routes import read_invitation_use
 from gridloom.platform.identity.login.passwords import PasswordHasher
 from gridloom.platform.identity.login.throttling import ThrottleCache
 from gridloom.platform.identity.mail import Mailer
@@ -44,6 +45,7 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
     for resource in (sealing, keyring, hasher, mailer, authenticator, rules, providers, ThrottleCache()):
         edge.resources.add(resource)
     edge.authenticator = authenticator
+    edge.shares.add_meter(Share.INVITATIONS, partial(read_invitation_use, settings.shares))
     edge.shares.add_meter(Share.API_KEYS, partial(read_key_use, settings.shares))
 
     async def check_revocations(pool: Pool) -> Check:

@@ -1,4 +1,4 @@
-"""Organisations, their invitations and their members: `/organisations`."""
+"""Organisations and their members: `/organisations`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from gridloom.kernel.copying import copy_fields
-from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
 from gridloom.platform.database.clock import real_now
-from gridloom.platform.database.commit.after_commit import after_commit
-from gridloom.platform.http import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
+from gridloom.platform.http import SIGNED_IN, Page, Paging, Request, Response, operation
 from gridloom.platform.identity import views
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.platform.identity.mail import Mailer
-from gridloom.platform.identity.model import InvitationStatus, Member, Organisation, new_organisation
-from gridloom.platform.identity.permissions import OrganisationKind, Role, in_order, permissions_of
+from gridloom.platform.identity.member_notices import ChangeAuthor, notify_removed, notify_role_changed
+from gridloom.platform.identity.model import Member, Organisation, new_organisation
+from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
+from gridloom.platform.identity.role_rules import reject_giving_more_than_held
 from gridloom.platform.identity.security_policy import WouldLockYouOut, parse_networks, reject_lockout
-from gridloom.platform.identity.store import api_keys, invitations, members, organisations
-from gridloom.platform.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
-from gridloom.platform.identity.views import NO_STORE, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
+from gridloom.platform.identity.store import api_keys, members, organisations
+from gridloom.platform.identity.views import MemberChange, NewOrganisation, OrganisationChange
 
 TAG = "Organisations"
 MANAGE = Permission.MANAGE_ORGANISATION
@@ -36,10 +34,6 @@ class LastAdministrator(Conflict, title="The last ADMIN has to stay"):
 
     Make another member ADMIN first.
     """
-
-
-class InvitationAccepted(Conflict, title="The invitation has been accepted"):
-    """The invitation has been accepted and cannot be revoked. Remove the member instead."""
 
 
 @operation(
@@ -120,64 +114,6 @@ async def update_organisation(
     return _answer_organisation(await organisations.update_organisation(request.db, wanted))
 
 
-@operation(
-    "POST", ORGANISATION + "/invitations", summary="Invite a person", access=MANAGE, status=201, secret_response=True
-)
-async def create_invitation(
-    request: Request, organisation_id: UUID, body: NewInvitation
-) -> Response[views.IssuedInvitation]:
-    """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
-    await authorize_organisation(request.db, request.caller, organisation_id)
-    organisation = await organisations.read_organisation(request.db, organisation_id)
-    if organisation is None:
-        organisations.raise_removed(organisation_id)
-    _reject_giving_more_than_held(request.caller, body.role, organisation.kind)
-    token = new_invitation_token()
-    invitation = await invitations.insert_invitation(
-        request.db,
-        invitation_id=InvitationID(uuid7()),
-        organisation_id=organisation_id,
-        email=body.email,
-        role=body.role,
-        token_hash=hash_of(token),
-        invited_by=request.caller.id,
-    )
-    request.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
-    mailer = request.resources[Mailer]
-    after_commit(request.db, lambda: _send_invitation(mailer, body.email, organisation, token))
-    return Response(copy_fields(views.IssuedInvitation, invitation, token=token), headers=NO_STORE)
-
-
-@operation("GET", ORGANISATION + "/invitations", summary="List invitations", access=MANAGE)
-async def list_invitations(request: Request, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
-    """The oldest first, those that were accepted, revoked or have expired included; never with their tokens."""
-    await authorize_organisation(request.db, request.caller, organisation_id)
-    found = await invitations.list_invitations(
-        request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
-    )
-    page = query.page(found, lambda invitation: invitation.id)
-    return Page([views.view_of_invitation(invitation) for invitation in page.items], page.next_cursor)
-
-
-@operation(
-    "DELETE",
-    ORGANISATION + "/invitations/{invitationID}",
-    summary="Revoke an invitation",
-    access=MANAGE,
-    problems=(InvitationAccepted,),
-)
-async def revoke_invitation(request: Request, organisation_id: UUID, invitation_id: UUID) -> None:
-    """Its token stops working at once. Revoking it again changes nothing."""
-    await authorize_organisation(request.db, request.caller, organisation_id)
-    invitation = await invitations.lock_invitation(request.db, organisation_id, invitation_id)
-    if invitation is None:
-        raise NotFound(f"There is no invitation {invitation_id} to this organisation.")
-    if invitation.status is InvitationStatus.ACCEPTED:
-        raise InvitationAccepted("The invitation has been accepted. Remove the member instead.")
-    if invitation.status is not InvitationStatus.REVOKED:
-        await invitations.revoke_invitation(request.db, invitation.id)
-
-
 @operation("GET", ORGANISATION + "/members", summary="List members", access=SIGNED_IN, replica_read=True)
 async def list_members(request: Request, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
     """In the order of their joining. An API key needs the permission to manage the organisation."""
@@ -197,18 +133,24 @@ async def list_members(request: Request, organisation_id: UUID, query: Paging) -
     ORGANISATION + "/members/{userID}",
     summary="Give a member another role",
     access=MANAGE,
-    problems=(LastAdministrator,),
+    problems=(LastAdministrator, PersonNeeded, ReauthenticationRequired),
 )
 async def update_member(
     request: Request, organisation_id: UUID, user_id: UUID, body: MemberChange
 ) -> Response[views.MemberView]:
-    """Holds for the member's sessions and API keys within a second."""
+    """Holds for the member's sessions and API keys within a second. A member becomes ADMIN, or ceases to be one, by a
+    person who has signed in within the last ten minutes. All ADMINs are notified."""
     member = await lock_member(request, organisation_id, user_id)
     request.check_if_match(member.etag)
     if body.role is not UNSET and body.role is not member.role:
-        _reject_giving_more_than_held(request.caller, body.role, member.organisation_kind)
+        if Role.ADMIN in (body.role, member.role):
+            await fresh_person_of(request)
+        reject_giving_more_than_held(request.caller, body.role, member.organisation_kind)
         await _reject_losing_last_admin(request, member)
         await members.change_role(request.db, member.id, body.role)
+        await notify_role_changed(
+            request.db, request.resources[Mailer], ChangeAuthor.of(request.caller), member, body.role
+        )
         request.audit_details.update(before={"role": member.role}, after={"role": body.role})
         changed = await members.read_member(request.db, organisation_id, user_id)
         assert changed is not None
@@ -221,14 +163,17 @@ async def update_member(
     ORGANISATION + "/members/{userID}",
     summary="Remove a member",
     access=MANAGE,
-    problems=(LastAdministrator,),
+    problems=(LastAdministrator, PersonNeeded, ReauthenticationRequired),
 )
 async def delete_member(request: Request, organisation_id: UUID, user_id: UUID) -> None:
-    """Their sessions and API keys stop working everywhere within a second."""
+    """Their sessions and API keys stop working everywhere within a second. Removed by a person who has signed in within
+    the last ten minutes. All ADMINs are notified."""
     member = await lock_member(request, organisation_id, user_id)
+    await fresh_person_of(request)
     request.check_if_match(member.etag)
     await _reject_losing_last_admin(request, member)
     await members.delete_member(request.db, member.id)
+    await notify_removed(request.db, request.resources[Mailer], ChangeAuthor.of(request.caller), member)
     request.audit_details.update(username=member.username, role=member.role)
 
 
@@ -244,13 +189,6 @@ async def lock_member(request: Request, organisation_id: UUID, user_id: UUID) ->
     if member is None:
         raise NotFound(f"The organisation has no member {user_id}.")
     return member
-
-
-def _reject_giving_more_than_held(caller: Caller, role: Role, kind: OrganisationKind) -> None:
-    """A key made for managing members alone could otherwise make itself a member who may do everything."""
-    missing = in_order(permissions_of(role, kind) - caller.permissions)
-    if missing:
-        raise Forbidden(f"You cannot assign {role}: you lack {', '.join(missing)}.")
 
 
 async def _reject_losing_last_admin(request: Request, member: Member) -> None:
@@ -275,14 +213,3 @@ def _security_of(organisation: Organisation) -> tuple[object, ...]:
 
 def _answer_organisation(organisation: Organisation) -> Response[views.OrganisationView]:
     return Response(views.view_of_organisation(organisation), etag=organisation.etag)
-
-
-def _send_invitation(mailer: Mailer, email: str, organisation: Organisation, token: str) -> None:
-    mailer.post(
-        email,
-        f"Invitation to {organisation.name}",
-        f"You are invited to join {organisation.name} on Gridloom.\n\n"
-        f"Accept within {INVITATION_LIFETIME.days} days with this token, a user name and a password of your choice:\n\n"
-        f"{token}\n\n"
-        "The token works once. If you did not expect this message, ignore it.\n",
-    )

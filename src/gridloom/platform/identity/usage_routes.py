@@ -14,7 +14,7 @@ from gridloom.platform.identity.authorization import ORGANISATION, authorize_org
 
 TAG = "Organisations"
 
-_EXACT: Final = frozenset({Share.JOBS, Share.EVENT_STREAMS, Share.API_KEYS, Share.STORED_TELEMETRY})
+_EXACT: Final = frozenset({Share.JOBS, Share.EVENT_STREAMS, Share.INVITATIONS, Share.API_KEYS, Share.STORED_TELEMETRY})
 _UNITS: Final[dict[Share, Literal["COUNT", "BYTES"]]] = {Share.BODY_BYTES: "BYTES", Share.STORED_TELEMETRY: "BYTES"}
 
 

@@ -62,9 +62,11 @@ def discard_callbacks(db: object) -> None:
 
 
 @asynccontextmanager
-async def transaction(pool: Pool) -> AsyncIterator[PoolConnectionProxy[asyncpg.Record]]:
+async def transaction(
+    pool: Pool, longest_wait_s: float | None = None
+) -> AsyncIterator[PoolConnectionProxy[asyncpg.Record]]:
     """One connection of the pool in one transaction, with its after-commit callbacks."""
-    async with pool.acquire() as connection:
+    async with pool.acquire(timeout=longest_wait_s) as connection:
         physical = underlying_connection(connection)
         try:
             async with connection.transaction():

@@ -101,17 +101,17 @@ def buckets_of(username: str, address: str, *, is_known_address: bool) -> list[B
 
 
 def user_at_address_bucket(username: str, address: str) -> Bucket:
-    subject = _hash_subject("user-at-address", f"{username}\0{network_of(address)}")
+    subject = hash_subject("user-at-address", f"{username}\0{network_of(address)}")
     return Bucket(subject, ATTEMPTS_PER_USER_AND_ADDRESS, SECONDS_PER_USER_AND_ADDRESS)
 
 
 def address_bucket(address: str) -> Bucket:
-    return Bucket(_hash_subject("address", network_of(address)), ATTEMPTS_PER_ADDRESS, SECONDS_PER_ADDRESS)
+    return Bucket(hash_subject("address", network_of(address)), ATTEMPTS_PER_ADDRESS, SECONDS_PER_ADDRESS)
 
 
 def user_bucket(username: str) -> Bucket:
-    return Bucket(_hash_subject("user", username), ATTEMPTS_PER_USER, SECONDS_PER_USER)
+    return Bucket(hash_subject("user", username), ATTEMPTS_PER_USER, SECONDS_PER_USER)
 
 
-def _hash_subject(kind: str, value: str) -> bytes:
+def hash_subject(kind: str, value: str) -> bytes:
     return hashlib.sha256(f"{kind}\0{value}".encode()).digest()

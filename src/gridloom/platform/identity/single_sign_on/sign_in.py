@@ -9,6 +9,8 @@ from gridloom.kernel.problem import Forbidden
 from gridloom.kernel.text import find_forbidden
 from gridloom.platform.database.pool import Database
 from gridloom.platform.identity.login.usernames import canonical_username
+from gridloom.platform.identity.mail import Mailer
+from gridloom.platform.identity.member_notices import ChangeAuthor, notify_role_changed
 from gridloom.platform.identity.model import Account
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.single_sign_on.model import ExternalPerson, IdentityProvider, role_in
@@ -30,7 +32,9 @@ class PersonRefused(Exception):
     """Why a person whom the provider knows is not let in; for the audit log."""
 
 
-async def find_or_admit_member(db: Database, provider: IdentityProvider, person: ExternalPerson) -> Account:
+async def find_or_admit_member(
+    db: Database, mailer: Mailer, provider: IdentityProvider, person: ExternalPerson
+) -> Account:
     """The member for a verified person, made and bound where the rules allow it, with the role its claims name.
 
     The organisation is locked: of two first sign-ins the second sees the first, and the last ADMIN stays.
@@ -50,6 +54,8 @@ async def find_or_admit_member(db: Database, provider: IdentityProvider, person:
     if account.member.role is Role.ADMIN and await members.count_admins(db, organisation_id) == 1:
         return account
     await members.change_role(db, member_id, wanted)
+    author = ChangeAuthor("IDENTITY_PROVIDER", provider.issuer)
+    await notify_role_changed(db, mailer, author, account.member, wanted)
     changed = await members.read_account(db, member_id)
     assert changed is not None
     return changed

@@ -8,6 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.kernel.ids import InvitationID
+from gridloom.platform.database.clock import real_now
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
@@ -21,9 +22,12 @@ select id, organisation_id, email, role, invited_by, created_at, expires_at,
             when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
 from invitation
 """
-_INSERT: Final = NamedStatement("""
-insert into invitation (id, organisation_id, email, role, token_hash, invited_by, expires_at)
-values (:id, :organisation_id, :email, :role, :token_hash, :invited_by, clock_timestamp() + :lifetime::interval)
+_PUT: Final = NamedStatement("""
+insert into invitation as i (id, organisation_id, email, role, token_hash, invited_by, expires_at)
+values (:id, :organisation_id, :email, :role, :token_hash, :invited_by, :expires_at)
+on conflict (organisation_id, lower(email)) where accepted_at is null and revoked_at is null do update
+  set email = excluded.email, role = excluded.role, token_hash = excluded.token_hash,
+      invited_by = excluded.invited_by, expires_at = excluded.expires_at
 returning id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
 """)
 
@@ -32,7 +36,7 @@ def _read_invitation(row: asyncpg.Record) -> Invitation:
     return read_row(Invitation, row, role=Role(row["role"]), status=InvitationStatus(row["status"]))
 
 
-async def insert_invitation(
+async def put_invitation(
     db: Database,
     *,
     invitation_id: InvitationID,
@@ -42,7 +46,8 @@ async def insert_invitation(
     token_hash: bytes,
     invited_by: UUID,
 ) -> Invitation:
-    row = await _INSERT.fetchrow(
+    """The only open one to this address: one that there was is renewed, and its token works no more."""
+    row = await _PUT.fetchrow(
         db,
         id=invitation_id,
         organisation_id=organisation_id,
@@ -50,9 +55,25 @@ async def insert_invitation(
         role=role,
         token_hash=token_hash,
         invited_by=invited_by,
-        lifetime=INVITATION_LIFETIME,
+        expires_at=await real_now(db) + INVITATION_LIFETIME,
     )
     return _read_invitation(row)
+
+
+async def count_open_invitations(db: Database, organisation_id: UUID, *, besides: str | None = None) -> int:
+    """Those that can still be accepted, but for the one to the address `besides`. Stays true under the organisation's
+    lock."""
+    return int(
+        await db.fetchval(
+            """
+            select count(*) from invitation
+            where organisation_id = $1 and accepted_at is null and revoked_at is null
+              and expires_at > clock_timestamp() and ($2::text is null or lower(email) <> lower($2))
+            """,
+            organisation_id,
+            besides,
+        )
+    )
 
 
 async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID | None, limit: int) -> list[Invitation]:

@@ -144,6 +144,14 @@ async def count_admins(db: Database, organisation_id: UUID) -> int:
     )
 
 
+async def list_admin_addresses(db: Database, organisation_id: UUID) -> list[str]:
+    rows = await db.fetch(
+        "select email from member where organisation_id = $1 and role = 'ADMIN' and email is not null order by id",
+        organisation_id,
+    )
+    return [row["email"] for row in rows]
+
+
 async def change_role(db: Database, member_id: UUID, role: Role) -> None:
     await db.execute(
         "update member set role = $2, version = version + 1, updated_at = statement_timestamp() where id = $1",
