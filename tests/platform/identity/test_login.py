@@ -432,7 +432,9 @@ class TestPassword:
         weak = "is little more than the user name"
         refused = await self.change(organisation.people[Role.VIEWER], new="kJ8#Viewer Under Test")
         assert [(one["pointer"], one["detail"]) for one in refused.json()["errors"]] == [("/newPassword", weak)]
-        body = {"token": "x", "username": "grace", "password": "kJ8#Ada Lovelace", "displayName": "Ada Lovelace"}
+        path, invitation = f"/organisations/{organisation.id}/invitations", {"email": "a@x.org", "role": "VIEWER"}
+        token = (await organisation.admin.post(path, json=invitation)).json()["token"]
+        body = {"token": token, "username": "grace", "password": "kJ8#Ada Lovelace", "displayName": "Ada Lovelace"}
         refused = await anonymous.post("/auth/public/invitations/accept", json=body)
         assert [(one["pointer"], one["detail"]) for one in refused.json()["errors"]] == [("/password", weak)]
 

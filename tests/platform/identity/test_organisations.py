@@ -210,6 +210,17 @@ class TestInvitation:
     async def test_of_an_unknown_token_is_not_found(self, anonymous):
         assert (await accept(anonymous, "gli_never-given-out")).status_code == 404
 
+    async def test_is_looked_up_before_the_password_and_counted_by_address(self, app, organisation):
+        token = (await invite(organisation.admin, organisation)).json()["token"]
+        async with client_of(app, address="203.0.113.9") as guesser, client_of(app, address="203.0.113.10") as invited:
+            tried = [await accept(guesser, f"gli_{number}", password="4@8({[<369!1|0$5+7%2") for number in range(62)]
+            assert [answer.status_code for answer in tried[:60]] == [404] * 60
+            assert (tried[61].status_code, tried[61].json()["type"]) == (429, "/docs/problems/acceptances-throttled")
+            assert int(tried[61].headers["retry-after"]) >= 1
+            weak = await accept(invited, token, password="password1234")
+            assert (weak.status_code, weak.json()["errors"][0]["pointer"]) == (422, "/password")
+            assert (await accept(invited, token)).status_code == 201
+
     async def test_is_for_administrators_and_the_operator(self, operator, organisation, stranger):
         invited = await invite(operator, organisation)
         assert (invited.status_code, invited.json()["organisationID"]) == (201, str(organisation.id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 
 from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, NotFound, Problem, Unauthenticated
@@ -12,10 +12,10 @@ from gridloom.platform.http import ENROLLING, PUBLIC, SIGNED_IN, Caller, Request
 from gridloom.platform.http.admit import NetworkNotAllowed
 from gridloom.platform.identity import views
 from gridloom.platform.identity.login.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
-from gridloom.platform.identity.login.password_rules import PasswordRefused, check_password
+from gridloom.platform.identity.login.password_rules import PasswordRefused
 from gridloom.platform.identity.login.passwords import LoginsBusy, PasswordHasher
 from gridloom.platform.identity.login.sessions import continue_session
-from gridloom.platform.identity.login.throttling import LoginThrottled
+from gridloom.platform.identity.login.throttling import AcceptancesThrottled, LoginThrottled, acceptance_bucket
 from gridloom.platform.identity.login.usernames import UsernameRefused, check_username
 from gridloom.platform.identity.model import InvitationStatus, SessionEnd
 from gridloom.platform.identity.person import PersonNeeded, require_user
@@ -23,6 +23,7 @@ from gridloom.platform.identity.second_factor.challenges import SecondFactorRequ
 from gridloom.platform.identity.signing_key_cache import JWKS_MAX_AGE, SigningKeyCache
 from gridloom.platform.identity.store import invitations, members, sessions
 from gridloom.platform.identity.store.api_keys import delete_member_keys
+from gridloom.platform.identity.store.login_throttle import count_attempt, give_back_attempt
 from gridloom.platform.identity.store.second_factors import delete_challenges
 from gridloom.platform.identity.tokens import hash_of
 from gridloom.platform.identity.views import NO_STORE, Acceptance, Credentials, PasswordChange, RefreshRequest
@@ -132,20 +133,34 @@ async def read_key_set(request: Request) -> Response[views.KeySet]:
     summary="Accept an invitation",
     access=PUBLIC,
     status=201,
-    problems=(NotFound, InvitationSpent, UsernameTaken, UsernameRefused, PasswordRefused, LoginsBusy),
+    problems=(
+        NotFound,
+        InvitationSpent,
+        UsernameTaken,
+        UsernameRefused,
+        PasswordRefused,
+        AcceptancesThrottled,
+        LoginsBusy,
+    ),
     transaction="manual",
 )
 async def accept_invitation(request: Request, body: Acceptance) -> views.User:
     """Makes the user that the invitation is for, with credentials of their own. The token works once."""
     await request.replay_if_stored()
+    attempts = [acceptance_bucket(request.address)]
+    wait_s = await count_attempt(request.pool, attempts)
+    if wait_s > 0:
+        raise AcceptancesThrottled("Too many attempts from this address.", retry_after_s=math.ceil(wait_s))
     username = check_username(body.username, pointer="/username")
-    await asyncio.to_thread(check_password, body.password, (username, body.display_name), pointer="/password")
     invitation = await invitations.find_invitation(request.pool, hash_of(body.token))
     if invitation is None:
         raise NotFound("There is no invitation with this token.")
     if invitation.status is not InvitationStatus.PENDING:
         raise InvitationSpent(f"The invitation is {invitation.status.lower()}.")
-    password_hash = await request.resources[PasswordHasher].hash(body.password)
+    hasher = request.resources[PasswordHasher]
+    await hasher.check_strength(body.password, (username, body.display_name), pointer="/password")
+    password_hash = await hasher.hash(body.password)
+    await give_back_attempt(request.pool, attempts)
     db = await request.begin()
     if not await invitations.use_invitation(db, invitation.id):
         raise InvitationSpent("The invitation was used or revoked a moment ago.")
@@ -216,14 +231,14 @@ async def update_password(request: Request, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends, and its API keys are revoked unless `keepAPIKeys`."""
     caller = require_user(request)
     await request.replay_if_stored()
-    names = (caller.username, caller.display_name)
-    await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:
         raise PasswordRefused.at("/newPassword", "The new password is the current one.", "is the current one")
     account = await members.read_account(request.pool, caller.id)
     if not await check_login(request, caller.username, account, body.current_password) or account is None:
         raise WrongCurrentPassword.at("/currentPassword", "The current password is not right.", "is not right")
-    new_hash = await request.resources[PasswordHasher].hash(body.new_password)
+    hasher, names = request.resources[PasswordHasher], (caller.username, caller.display_name)
+    await hasher.check_strength(body.new_password, names, pointer="/newPassword")
+    new_hash = await hasher.hash(body.new_password)
     db = await request.begin()
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
         raise WrongCurrentPassword("The password was changed a moment ago.")

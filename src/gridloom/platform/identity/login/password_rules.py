@@ -7,18 +7,15 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from zxcvbn import zxcvbn
-
 from gridloom.kernel.problem import Problem
+from gridloom.platform.identity.login.guesses import takes_more_guesses
 
 SHORTEST: Final = 12
 LONGEST: Final = 1024
 MIN_DISTINCT: Final = 5
 MIN_BESIDES_NAME: Final = 8
-MIN_SCORE: Final = 3
-"""Of zxcvbn's 0 to 4: more than a hundred million guesses by an attacker who knows how people make passwords."""
-ESTIMATED_CHARACTERS: Final = 72
-"""The estimate's time grows with the square of the length; the first characters decide."""
+MIN_GUESSES: Final = 10**8
+"""By an attacker who knows how people make passwords."""
 
 
 class PasswordRefused(Problem, status=422, title="The password is too easy to guess"):
@@ -49,7 +46,7 @@ def normalised(password: str) -> str:
 def check_password(password: str, names: Iterable[str], *, pointer: str) -> None:
     """Refuse what an attacker would try early; `pointer` names the field in the answer.
 
-    Some milliseconds of computing for a long password: callers on the event loop do it in a thread.
+    At most 20 ms of computing: callers on the event loop do it in the thread of password hashes.
     """
     error = find_weakness(normalised(password), *names)
     if error is not None:
@@ -68,7 +65,7 @@ def find_weakness(password: str, *names: str) -> str | None:
         return f"has fewer than {MIN_DISTINCT} different characters"
     if any(_is_little_more_than(folded, name.casefold()) for name in names):
         return "is little more than the user name"
-    if _estimated_score(password, names) < MIN_SCORE:
+    if not takes_more_guesses(password, MIN_GUESSES, _list_known_words(names)):
         return "is one of those that attackers try first"
     return None
 
@@ -77,11 +74,6 @@ def _is_little_more_than(password: str, name: str) -> bool:
     return bool(name) and name in password and len(password.replace(name, "")) < MIN_BESIDES_NAME
 
 
-def _estimated_score(password: str, names: tuple[str, ...]) -> int:
-    """The worse of the password as it is and without its punctuation, behind which famous words hide."""
-    words = [piece for name in names for piece in (name, *re.split(r"[\W_]+", name)) if len(piece) > 2]
-    known = [*words, *_DOMAIN_WORDS]
-    spellings = {
-        spelling[:ESTIMATED_CHARACTERS] for spelling in (password, re.sub(r"[\W_]+", "", password)) if spelling
-    }
-    return min(int(zxcvbn(spelling, user_inputs=known)["score"]) for spelling in spellings)
+def _list_known_words(names: tuple[str, ...]) -> list[str]:
+    pieces = [piece for name in names for piece in (name, *re.split(r"[\W_]+", name)) if len(piece) > 2]
+    return [*pieces, *_DOMAIN_WORDS]

@@ -7,7 +7,7 @@ import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from argon2 import Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from gridloom.kernel.problem import TooManyRequests
-from gridloom.platform.identity.login.password_rules import normalised
+from gridloom.platform.identity.login.password_rules import check_password, normalised
 
 T = TypeVar("T")
 
@@ -40,6 +40,10 @@ class PasswordHasher:
         self._waiting = 0
         # The password of no account: verifying against it takes as long as verifying against a person's.
         self._nobodys_hash = _ARGON2.hash(secrets.token_urlsafe(32))
+
+    async def check_strength(self, password: str, names: Iterable[str], *, pointer: str) -> None:
+        """Refuse a password that is easy to guess; on the thread, and in the queue, of those that are hashed."""
+        await self._run_work(lambda: check_password(password, names, pointer=pointer))
 
     async def hash(self, password: str) -> str:
         return await self._run_work(lambda: _ARGON2.hash(normalised(password)))

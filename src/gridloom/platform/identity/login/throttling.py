@@ -24,6 +24,13 @@ class LoginThrottled(TooManyRequests, title="Too many attempts to log in"):
     """
 
 
+class AcceptancesThrottled(TooManyRequests, title="Too many attempts to accept an invitation"):
+    """Too many invitations could not be accepted from this address. Nothing of the request was looked at.
+
+    `Retry-After` says when the next attempt is taken. An invitation that is accepted does not count.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """Holds `capacity` attempts; one leaks out every `seconds_each`."""
@@ -107,6 +114,10 @@ def user_at_address_bucket(username: str, address: str) -> Bucket:
 
 def address_bucket(address: str) -> Bucket:
     return Bucket(hash_subject("address", network_of(address)), ATTEMPTS_PER_ADDRESS, SECONDS_PER_ADDRESS)
+
+
+def acceptance_bucket(address: str) -> Bucket:
+    return Bucket(hash_subject("acceptance", network_of(address)), ATTEMPTS_PER_ADDRESS, SECONDS_PER_ADDRESS)
 
 
 def user_bucket(username: str) -> Bucket:
