@@ -212,6 +212,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/optimisations": "Create:optimisations",
         "POST /auctions/{auctionID}/valuations": "Create:optimisations",
         "GET /forecasts/day-ahead": SIGNED_IN,
+        "GET /forecasts/{series}": SIGNED_IN,
         "POST /backtests": "Create:optimisations",
         "GET /backtests": "Create:optimisations",
         "GET /backtests/{backtestID}": "Create:optimisations",
@@ -307,6 +308,7 @@ MARKED: Final[Mapping[str, frozenset[str]]] = {
             f"GET {_ORGANISATION}/usage",
             "GET /reference-prices",
             "GET /forecasts/day-ahead",
+            "GET /forecasts/{series}",
             "GET /sandbox/clock",
         }
     ),

@@ -730,6 +730,16 @@ class Fleet(ResponseStruct):
     created_at: datetime  # When it was created
 
 
+class ForecastBand(ResponseStruct):
+    """A quarter-hour or, of capacity, a four-hour block."""
+
+    start: datetime  # Start, inclusive
+    end: datetime  # End, exclusive
+    p10: float  # 10th percentile, EUR/MWh; of capacity EUR/MW per hour
+    p50: float  # 50th percentile, EUR/MWh; of capacity EUR/MW per hour
+    p90: float  # 90th percentile, EUR/MWh; of capacity EUR/MW per hour
+
+
 class ForecastPoint(ResponseStruct):
     time: datetime  # Start of the quarter-hour
     p10: float  # 10th percentile, EUR/MWh
@@ -1397,6 +1407,18 @@ class SeriesDescription(ResponseStruct):
     resolution: str  # Length of a bucket
     description: str  # Description of the category
     aggregation: str | None = None  # Aggregate of the points of a bucket; null for raw points
+
+
+class SeriesForecast(ResponseStruct):
+    """The forecast of a series on one market day. That of DAY_AHEAD_DE_LU has the fields of the day-ahead forecast."""
+
+    series: str  # Name of the series
+    delivery_day: date  # Market day: a calendar day in Europe/Berlin
+    made_at: datetime | None = None  # Nothing that was published after this instant is in it
+    values: tuple[ForecastBand, ...] = ()  # By quarter-hour; of capacity by four-hour block
+    known_until: datetime | None = None  # Of DAY_AHEAD_DE_LU: prices from this instant on were not used
+    published_at: datetime | None = None  # Of DAY_AHEAD_DE_LU: when it was published; null: computed on request
+    forecast: tuple[ForecastPoint, ...] = ()  # Of DAY_AHEAD_DE_LU: by quarter-hour
 
 
 class SeriesPoint(ResponseStruct):

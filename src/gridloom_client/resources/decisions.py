@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Unpack
 
-from gridloom_client.answers import Backtest, BacktestDay, DayAheadForecast, Optimisation, PortfolioOptimisation, Repair
+from gridloom_client.answers import (
+    Backtest,
+    BacktestDay,
+    DayAheadForecast,
+    Optimisation,
+    PortfolioOptimisation,
+    Repair,
+    SeriesForecast,
+)
 from gridloom_client.inputs import BacktestBattery, CapacityPrice, Prices
 from gridloom_client.literals import BacktestPolicy, BacktestSeries, EndStateOfCharge, Market, RepairObjective
 from gridloom_client.operations import M, Resource, collection, operation
@@ -74,6 +82,10 @@ class Forecasts(Resource[M]):
     @operation("GET", "/forecasts/day-ahead")
     def day_ahead(self, *, delivery_day: date | None = None) -> DayAheadForecast:
         """P10, P50 and P90 of each quarter-hour; tomorrow's when no day is named."""
+
+    @operation("GET", "/forecasts/{series}")
+    def of(self, series: str, *, delivery_day: date | None = None) -> SeriesForecast:
+        """The same of an intraday auction, or of FCR and aFRR capacity by four-hour block."""
 
 
 class Backtests(Resource[M]):
