@@ -61,7 +61,7 @@ class BatteryModel:
             self.columns.append(columns)
             lower.append(bounds[0])
             upper.append(bounds[1])
-            cost.append(self._find_cost(programme.price_eur_mwh, programme.step_h))
+            cost.append(self._find_cost(programme, programme.price_eur_mwh))
             width += 3 * len(programme)
         if shared is not None:
             self._share_rows(shared, rows)
@@ -117,9 +117,9 @@ class BatteryModel:
         upper = np.concatenate([np.maximum(-low, 0.0), np.maximum(high, 0.0), programme.highest_kwh]) / unit
         return lower, upper
 
-    def _find_cost(self, price_eur_mwh: Floats, step_h: float) -> Floats:
-        earned = price_eur_mwh * step_h
-        return np.concatenate([-earned, earned, np.zeros(len(earned))])
+    def _find_cost(self, programme: BatteryProgramme, price_eur_mwh: Floats) -> Floats:
+        earned = price_eur_mwh * programme.step_h
+        return np.concatenate([-earned, earned - programme.wear_eur_mwh * programme.step_h, np.zeros(len(earned))])
 
     def _share_rows(self, shared: SharedLimit, rows: RowBuilder) -> None:
         numbers = rows.add(len(shared.import_kw), -shared.import_kw / self.unit_kw, shared.export_kw / self.unit_kw)
@@ -148,16 +148,20 @@ class BatteryModel:
         return self.model.run(deadline, duals=duals)
 
     def set_prices(self, battery: int, price_eur_mwh: Floats) -> None:
-        charge, step_h = self.columns[battery].charge, self.programmes[battery].step_h
-        earned = price_eur_mwh * step_h
+        charge = self.columns[battery].charge
         # The columns of discharge follow those of charge.
         both = np.arange(charge[0], charge[0] + 2 * len(charge), dtype=np.int32)
-        self.model.set_costs(both, np.concatenate([-earned, earned]))
+        self.model.set_costs(both, self._find_cost(self.programmes[battery], price_eur_mwh)[: len(both)])
 
     def set_initial(self, battery: int, initial_kwh: float) -> None:
         """Start from another energy."""
         start = np.array([initial_kwh / self.unit_kw])
         self.model.set_row_bounds(self.columns[battery].balance[:1], start, start)
+
+    def set_energy_bounds(self, battery: int, periods: slice, lowest_kwh: Floats, highest_kwh: Floats) -> None:
+        """Bound the energy at the ends of these periods anew."""
+        columns = self.columns[battery].energy[periods]
+        self.model.set_bounds(columns, lowest_kwh / self.unit_kw, highest_kwh / self.unit_kw)
 
     def fix_directions(self, battery: int, indices: Ints, power_kw: Floats) -> None:
         """In these periods only charge or only discharge, as this power does; idle ones keep still."""

@@ -144,6 +144,10 @@ class LinearModel:
         self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
         self._is_mixed = True
 
+    def clear_basis(self) -> None:
+        """Start the next run afresh: which of several equal solutions it finds then hangs on no run before it."""
+        self._highs.clearSolver()
+
     def run(self, deadline: Deadline, *, duals: bool = True) -> SolverResult:
         """Duals cost as much as the columns to read; who runs a programme hundreds of times can do without."""
         highs = self._highs

@@ -45,6 +45,8 @@ class BatteryProgramme:
     discharge_efficiency: float
     cycles: tuple[CycleLimit, ...] = ()
     step_h: float = QUARTER_HOUR_H
+    wear_eur_mwh: float = 0.0
+    """What a MWh that is discharged costs besides: the price of the cycles that it takes from later days."""
 
     def __len__(self) -> int:
         return len(self.price_eur_mwh)
@@ -59,7 +61,9 @@ class BatteryProgramme:
         return np.maximum(self.max_kw, 0.0)
 
     def value_eur(self, power_kw: Floats) -> float:
-        return float(self.price_eur_mwh @ power_kw) * self.step_h / 1000
+        """What it earns, less wear."""
+        wear = self.wear_eur_mwh * float(np.maximum(power_kw, 0.0).sum()) if self.wear_eur_mwh else 0.0
+        return (float(self.price_eur_mwh @ power_kw) - wear) * self.step_h / 1000
 
     def energy_kwh(self, power_kw: Floats) -> Floats:
         """The stored energy at the end of each period."""
