@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.people import People
 
-from gridloom.edge.application import Application
 from gridloom.kernel.market_stages import SERIES_OF_STAGE, STAGE_OF_SERIES, STAGES, Stage, gate_of
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
 from gridloom.optimiser.forecasts.bands import BLOCK_QUARTERS, find_band, forecast_blocks
 from gridloom.optimiser.forecasts.series import FORECAST_SERIES
+from gridloom.platform.http.application import Application
 
 QUARTER = timedelta(minutes=15)
 SERIES = [*SERIES_OF_STAGE.values(), "FCR_DE", "AFRR_CAPACITY_POS_DE_MARGINAL", "AFRR_CAPACITY_NEG_DE_MARGINAL"]

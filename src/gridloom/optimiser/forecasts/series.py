@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.balancing import BLOCK_START_HOURS
 from gridloom.kernel.market_stages import (
     AUCTION_STAGES,
@@ -30,6 +29,7 @@ from gridloom.optimiser.forecasts.bands import BLOCK_QUARTERS, HISTORY_DAYS, Pri
 from gridloom.optimiser.forecasts.holidays import day_type
 from gridloom.optimiser.prices import prices_missing
 from gridloom.optimiser.solving.programme import Floats
+from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 
 FORECAST_SERIES: Final = tuple(

@@ -25,9 +25,7 @@ def snap_bounds(programme: BatteryProgramme, before_kw: Floats, lot_kw: float) -
     return replace(programme, min_kw=before_kw - down * lot_kw, max_kw=before_kw + up * lot_kw)
 
 
-def round_to_lots(
-    programme: BatteryProgramme, before_kw: Floats, wanted_kw: Floats, lot_kw: float
-) -> Floats | None:
+def round_to_lots(programme: BatteryProgramme, before_kw: Floats, wanted_kw: Floats, lot_kw: float) -> Floats | None:
     """A position near the wanted one that keeps all bounds, whole lots from the one before; None where none is found.
 
     `programme` has snapped bounds. From period to period the lots follow the wanted energy as closely as they can, and
@@ -48,7 +46,10 @@ class _LotWalk:
     def run(self) -> Floats | None:
         programme, lot_kw = self.programme, self.lot_kw
         count, slack_kwh = len(programme), tolerance_kwh(programme)
-        charged, drawn = programme.charge_efficiency * programme.step_h, programme.step_h / programme.discharge_efficiency
+        charged, drawn = (
+            programme.charge_efficiency * programme.step_h,
+            programme.step_h / programme.discharge_efficiency,
+        )
         target_kwh = programme.energy_kwh(self.wanted_kw).tolist()
         low_kwh = (programme.lowest_kwh - slack_kwh).tolist()
         high_kwh = (programme.highest_kwh + slack_kwh).tolist()
@@ -94,7 +95,9 @@ class _CycleSpare:
         self._limits = []
         for limit in programme.cycles:
             used_kwh = np.bincount(limit.groups, wanted_kwh, minlength=len(limit.left_kwh))
-            self._limits.append((limit.groups.tolist(), (limit.left_kwh - used_kwh + tolerance_kwh(programme)).tolist()))
+            self._limits.append(
+                (limit.groups.tolist(), (limit.left_kwh - used_kwh + tolerance_kwh(programme)).tolist())
+            )
 
     def allows(self, index: int, power_kw: float) -> bool:
         more_kwh = max(power_kw, 0.0) * self._step_h - self._wanted_kwh[index]
@@ -126,9 +129,7 @@ def solve_in_lots(
 class _LotModel(BatteryModel):
     """The battery's programme with whole lots: `discharge − charge = before + lot · number`, and a price of trading."""
 
-    def __init__(
-        self, programme: BatteryProgramme, before_kw: Floats, lot_kw: float, hurdle_eur_mwh: float
-    ) -> None:
+    def __init__(self, programme: BatteryProgramme, before_kw: Floats, lot_kw: float, hurdle_eur_mwh: float) -> None:
         count = len(programme)
         self._before_kw, self._lot_kw, self._hurdle = before_kw, lot_kw, hurdle_eur_mwh
         self.lot_columns: Ints = 3 * count + np.arange(count)

@@ -152,9 +152,7 @@ def _repair(programme: BatteryProgramme, before_kw: Floats, deadline: Deadline) 
     return repair_nearest(programme, before_kw, deadline)
 
 
-def _keep_better(
-    programme: BatteryProgramme, before_kw: Floats, found: Floats | None, hurdle_eur_mwh: float
-) -> Floats:
+def _keep_better(programme: BatteryProgramme, before_kw: Floats, found: Floats | None, hurdle_eur_mwh: float) -> Floats:
     """The position found, if after the hurdle it earns more than the one before."""
     if found is None:
         return before_kw
