@@ -23,6 +23,7 @@ from gridloom.optimiser.solving.programme import (
     Ints,
 )
 from gridloom.optimiser.solving.repair import repair_nearest
+from gridloom.optimiser.trading.lot_moves import improve_lots
 from gridloom.optimiser.trading.lots import round_to_lots, snap_bounds, solve_in_lots
 from gridloom.optimiser.trading.positions import can_run, end_between
 
@@ -102,6 +103,8 @@ class Replanner:
         found = round_to_lots(snapped, before_kw, wanted_kw, self._lot_kw)
         if found is None:
             found = solve_in_lots(snapped, before_kw, self._lot_kw, hurdle_eur_mwh, wanted_kw)
+        if found is not None:
+            found = improve_lots(snapped, before_kw, found, self._lot_kw, hurdle_eur_mwh)
         return Replan(_keep_better(snapped, before_kw, found, hurdle_eur_mwh), False)
 
     def _solve(self, programme: BatteryProgramme, before_kw: Floats, hurdle_eur_mwh: float) -> Floats:
