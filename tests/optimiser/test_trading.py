@@ -59,14 +59,14 @@ class TestAPlanAnew:
         later = replace(day, price_eur_mwh=day.price_eur_mwh + rng.normal(0, 15, count))
         target_kwh = float(day.energy_kwh(first.power_kw)[-1])
         held = hold_end(later, target_kwh, LOT_KW)
-        again = planner.replan(held, first.power_kw, HURDLE_EUR_MWH)
+        again = planner.replan(later, first.power_kw, HURDLE_EUR_MWH, target_kwh)
         assert not again.is_forced
         assert can_run(held, again.power_kw)
         assert in_lots(again.power_kw, first.power_kw)
         assert abs(later.energy_kwh(again.power_kw)[-1] - target_kwh) <= LOT_KW / 4 + 1e-6
         traded_mwh = np.abs(again.power_kw - first.power_kw).sum() / 4000
         gain = later.value_eur(again.power_kw) - later.value_eur(first.power_kw)
-        assert gain >= HURDLE_EUR_MWH * traded_mwh - 1e-9
+        assert gain >= HURDLE_EUR_MWH * traded_mwh - 0.2 * LOT_KW / 4, "but for what the end within a lot is worth"
 
     def test_breaks_ties_the_same_way_whatever_was_solved_before(self) -> None:
         rng, worn = np.random.default_rng(3), Replanner(lot_kw=None)

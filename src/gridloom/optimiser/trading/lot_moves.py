@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,13 +14,27 @@ MAX_MOVES: Final = 40
 _GAIN_EUR: Final = 1e-6
 
 
-def improve_lots(
-    programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, lot_kw: float, hurdle_eur_mwh: float
-) -> Floats:
+@dataclass(frozen=True, slots=True)
+class LotMarket:
+    """The size of a lot, what trading a MWh must earn at least, and what a MWh left in store at the end is worth."""
+
+    lot_kw: float
+    hurdle_eur_mwh: float
+    stored_eur_mwh: float
+
+    def value_eur(self, programme: BatteryProgramme, before_kw: Floats, power_kw: Floats) -> float:
+        """Of a position: what it earns and leaves in store, less the hurdle of its trades."""
+        traded_mwh = float(np.abs(power_kw - before_kw).sum()) * programme.step_h / 1000
+        end_kwh = float(programme.energy_kwh(power_kw)[-1])
+        stored_eur = self.stored_eur_mwh * end_kwh / 1000
+        return programme.value_eur(power_kw) + stored_eur - self.hurdle_eur_mwh * traded_mwh
+
+
+def improve_lots(programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, market: LotMarket) -> Floats:
     """The position after the best moves of one lot, up or down, alone or from one period to another, one by one."""
-    power_kw = power_kw.copy()
+    power_kw, lot_kw = power_kw.copy(), market.lot_kw
     for _ in range(MAX_MOVES):
-        gain_eur, up, down = _find_best_move(programme, before_kw, power_kw, lot_kw, hurdle_eur_mwh)
+        gain_eur, up, down = _find_best_move(programme, before_kw, power_kw, market)
         if gain_eur <= _GAIN_EUR:
             break
         if up is not None:
@@ -30,15 +45,15 @@ def improve_lots(
 
 
 def _find_best_move(
-    programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, lot_kw: float, hurdle_eur_mwh: float
+    programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, market: LotMarket
 ) -> tuple[float, int | None, int | None]:
     """The gain of the best move and the periods in which it exports a lot more, and less."""
     count, slack_kwh = len(programme), tolerance_kwh(programme)
     energy_kwh = programme.energy_kwh(power_kw)
     fall_room = energy_kwh - programme.lowest_kwh + slack_kwh
     rise_room = programme.highest_kwh - energy_kwh + slack_kwh
-    up_eur, up_kwh, up_free = _describe_step(programme, before_kw, power_kw, lot_kw, hurdle_eur_mwh)
-    down_eur, down_kwh, down_free = _describe_step(programme, before_kw, power_kw, -lot_kw, hurdle_eur_mwh)
+    up_eur, up_kwh, up_free = _describe_step(programme, before_kw, power_kw, market.lot_kw, market)
+    down_eur, down_kwh, down_free = _describe_step(programme, before_kw, power_kw, -market.lot_kw, market)
     least_fall, least_rise = _find_range_minima(fall_room), _find_range_minima(rise_room)
     tail_fall, tail_rise = least_fall[:, -1], least_rise[:, -1]
     alone_up = np.where(up_free & (tail_fall >= -up_kwh), up_eur, -np.inf)
@@ -67,14 +82,15 @@ def _find_best_move(
 
 
 def _describe_step(
-    programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, step_kw: float, hurdle_eur_mwh: float
+    programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, step_kw: float, market: LotMarket
 ) -> tuple[Floats, Floats, Bools]:
     """Of a step in each period alone: what it earns, how it moves the energy, whether power and cycles allow it."""
     after_kw = power_kw + step_kw
     free = (after_kw <= programme.max_kw + 1e-6) & (after_kw >= programme.min_kw - 1e-6)
     discharged_kw = np.maximum(after_kw, 0.0) - np.maximum(power_kw, 0.0)
     traded_kw = np.abs(after_kw - before_kw) - np.abs(power_kw - before_kw)
-    earned = programme.price_eur_mwh * step_kw - programme.wear_eur_mwh * discharged_kw - hurdle_eur_mwh * traded_kw
+    earned = programme.price_eur_mwh * step_kw - programme.wear_eur_mwh * discharged_kw
+    earned -= market.hurdle_eur_mwh * traded_kw
     factor = np.where(power_kw < 0, programme.charge_efficiency, 1 / programme.discharge_efficiency)
     factor_after = np.where(after_kw < 0, programme.charge_efficiency, 1 / programme.discharge_efficiency)
     change_kwh = (power_kw * factor - after_kw * factor_after) * programme.step_h
@@ -84,7 +100,8 @@ def _describe_step(
         )
         left_kwh = (limit.left_kwh - used_kwh + tolerance_kwh(programme))[limit.groups]
         free &= discharged_kw * programme.step_h <= np.maximum(left_kwh, 0.0)
-    return earned * programme.step_h / 1000, change_kwh, free
+    value = (earned * programme.step_h + market.stored_eur_mwh * change_kwh) / 1000
+    return value, change_kwh, free
 
 
 def _find_range_minima(room: Floats) -> Floats:

@@ -6,24 +6,26 @@ the hurdle at that price. Where the position can no longer be run, the least tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.optimiser.solving.battery_model import BatteryModel
 from gridloom.optimiser.solving.feasibility import diagnose
-from gridloom.optimiser.solving.linear import INFINITE, Deadline, RowBuilder, SolverResult, SolverStatus
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, RowBuilder, SolverStatus
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
     Bools,
     CancelledError,
     Floats,
+    InfeasibilityRule,
     InfeasibleError,
     Ints,
 )
 from gridloom.optimiser.solving.repair import repair_nearest
-from gridloom.optimiser.trading.lot_moves import improve_lots
+from gridloom.optimiser.trading.lot_moves import LotMarket, improve_lots
 from gridloom.optimiser.trading.lots import round_to_lots, snap_bounds, solve_in_lots
 from gridloom.optimiser.trading.positions import can_run, end_between
 
@@ -89,38 +91,44 @@ class Replanner:
         self._models: dict[tuple[int, int, float], tuple[ReplanModel, ReplanModel]] = {}
 
     def replan(
-        self, programme: BatteryProgramme, before_kw: Floats, hurdle_eur_mwh: float, deadline: Deadline | None = None
+        self, programme: BatteryProgramme, before_kw: Floats, hurdle_eur_mwh: float, end_kwh: float | None = None
     ) -> Replan:
-        """The best position by the programme's prices, from the one before. Raises InfeasibleError."""
-        if not can_run(programme, before_kw):
-            return Replan(self._force(programme, before_kw, deadline or Deadline(SOLVING_S)), True)
-        if self._lot_kw is None:
-            return Replan(self._solve(programme, before_kw, hurdle_eur_mwh), False)
-        snapped = snap_bounds(programme, before_kw, self._lot_kw)
+        """The best position by the programme's prices, from the one before. Raises InfeasibleError.
+
+        With `end_kwh` it ends with this energy, in lots within one lot's quarter-hour of it.
+        """
+        lot_kw = self._lot_kw
+        held = programme if end_kwh is None else hold_end(programme, end_kwh, lot_kw or 0.0)
+        if not can_run(held, before_kw):
+            return Replan(self._force(held, before_kw), True)
+        if lot_kw is None:
+            return Replan(self._solve(held, before_kw, hurdle_eur_mwh)[0], False)
+        snapped = snap_bounds(held, before_kw, lot_kw)
         if (snapped.min_kw == snapped.max_kw).all():
             return Replan(before_kw, False)
-        wanted_kw = self._solve(snapped, before_kw, hurdle_eur_mwh)
-        found = round_to_lots(snapped, before_kw, wanted_kw, self._lot_kw)
-        if found is None:
-            found = solve_in_lots(snapped, before_kw, self._lot_kw, hurdle_eur_mwh, wanted_kw)
-        if found is not None:
-            found = improve_lots(snapped, before_kw, found, self._lot_kw, hurdle_eur_mwh)
-        return Replan(_keep_better(snapped, before_kw, found, hurdle_eur_mwh), False)
+        exact = snapped if end_kwh is None else hold_end(snapped, end_kwh, 0.0)
+        try:
+            wanted_kw, stored_eur_mwh = self._solve(exact, before_kw, hurdle_eur_mwh)
+        except InfeasibleError:  # whole lots of power do not reach it to the kWh
+            wanted_kw, stored_eur_mwh = self._solve(snapped, before_kw, hurdle_eur_mwh)
+        market = LotMarket(lot_kw, hurdle_eur_mwh, 0.0 if end_kwh is None else stored_eur_mwh)
+        return Replan(choose_lots(snapped, before_kw, wanted_kw, market), False)
 
-    def _solve(self, programme: BatteryProgramme, before_kw: Floats, hurdle_eur_mwh: float) -> Floats:
+    def _solve(self, programme: BatteryProgramme, before_kw: Floats, hurdle_eur_mwh: float) -> tuple[Floats, float]:
+        """The power of each period, and what a MWh more in store at the end is worth."""
         model, with_cut = self._find_models(programme)
         model.set_task(programme, before_kw, hurdle_eur_mwh)
-        power_kw, both = _run_afresh(model)
-        if not both.any():
-            return power_kw
+        run = _run_afresh(model)
+        if not run.both.any():
+            return run.power_kw, run.stored_eur_mwh
         # Burning pays where less export earns: by the price and what is saved of the hurdle.
         marked = programme.price_eur_mwh <= hurdle_eur_mwh + 1e-9
         with_cut.set_task(programme, before_kw, hurdle_eur_mwh)
-        power_kw, both = _run_afresh(with_cut)
-        if both.any():
-            with_cut.fix_directions(0, np.flatnonzero(marked | both), power_kw)
-            power_kw, _ = _run_afresh(with_cut)
-        return power_kw
+        run = _run_afresh(with_cut)
+        if run.both.any():
+            with_cut.fix_directions(0, np.flatnonzero(marked | run.both), run.power_kw)
+            run = _run_afresh(with_cut)
+        return run.power_kw, run.stored_eur_mwh
 
     def _find_models(self, programme: BatteryProgramme) -> tuple[ReplanModel, ReplanModel]:
         unit_kw = float(max(np.abs(programme.min_kw).max(), np.abs(programme.max_kw).max()))
@@ -130,53 +138,59 @@ class Replanner:
             models = self._models[key] = (ReplanModel(programme), ReplanModel(programme, cut=True))
         return models
 
-    def _force(self, programme: BatteryProgramme, before_kw: Floats, deadline: Deadline) -> Floats:
+    def _force(self, programme: BatteryProgramme, before_kw: Floats) -> Floats:
         """The least that can be traded so that the battery can run it, at the least cost."""
-        lot_kw = self._lot_kw
+        lot_kw, deadline = self._lot_kw, Deadline(SOLVING_S)
         if lot_kw is None:
-            return _repair(programme, before_kw, deadline)
+            return repair_nearest(programme, before_kw, deadline)
         # The lots of the position's own grid that lie within the bounds; a period may have none.
-        up = np.floor((programme.max_kw - before_kw) / lot_kw + 1e-9)
-        down = np.floor((before_kw - programme.min_kw) / lot_kw + 1e-9)
-        if (up < -down).any():
-            place = int(np.argmax(up < -down))
-            raise InfeasibleError(diagnose([replace(programme, max_kw=programme.min_kw - 1.0)]).rule, place, 0.0)
-        snapped = replace(programme, min_kw=before_kw - down * lot_kw, max_kw=before_kw + up * lot_kw)
-        wanted_kw = _repair(snapped, before_kw, deadline)
+        snapped = snap_bounds(programme, before_kw, lot_kw)
+        without = snapped.min_kw > snapped.max_kw + POWER_TOLERANCE_KW
+        if without.any():
+            raise InfeasibleError(InfeasibilityRule.POWER, int(np.argmax(without)), 0.0)
+        wanted_kw = repair_nearest(snapped, before_kw, deadline)
         found = round_to_lots(snapped, before_kw, wanted_kw, lot_kw)
         if found is None:
             found = solve_in_lots(snapped, before_kw, lot_kw, _FORCED_HURDLE, wanted_kw)
         if found is None:
             raise diagnose([programme])
-        return found
+        return improve_lots(snapped, before_kw, found, LotMarket(lot_kw, _FORCED_HURDLE, 0.0))
 
 
-def _repair(programme: BatteryProgramme, before_kw: Floats, deadline: Deadline) -> Floats:
-    return repair_nearest(programme, before_kw, deadline)
+def choose_lots(programme: BatteryProgramme, before_kw: Floats, wanted_kw: Floats, market: LotMarket) -> Floats:
+    """The position near the wanted one that is worth most; the one before where none is worth more.
 
-
-def _keep_better(programme: BatteryProgramme, before_kw: Floats, found: Floats | None, hurdle_eur_mwh: float) -> Floats:
-    """The position found, if after the hurdle it earns more than the one before."""
+    `programme` has snapped bounds and lets the battery run the position before.
+    """
+    found = round_to_lots(programme, before_kw, wanted_kw, market.lot_kw)
     if found is None:
-        return before_kw
-    traded_mwh = float(np.abs(found - before_kw).sum()) * programme.step_h / 1000
-    gain = programme.value_eur(found) - programme.value_eur(before_kw) - hurdle_eur_mwh * traded_mwh
-    return found if gain > 1e-9 else before_kw
+        found = solve_in_lots(programme, before_kw, market.lot_kw, market.hurdle_eur_mwh, wanted_kw)
+    found = improve_lots(programme, before_kw, before_kw if found is None else found, market)
+    held_eur = market.value_eur(programme, before_kw, before_kw)
+    return found if market.value_eur(programme, before_kw, found) > held_eur + 1e-9 else before_kw
 
 
-def _run_afresh(model: BatteryModel) -> tuple[Floats, Bools]:
-    """The power of each period, and where it is charged and discharged at once."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    power_kw: Floats
+    both: Bools
+    """Where it is charged and discharged at once."""
+    stored_eur_mwh: float
+
+
+def _run_afresh(model: BatteryModel) -> _Run:
     model.model.clear_basis()
-    found: SolverResult = model.run(Deadline(SOLVING_S), duals=False)
+    found = model.run(Deadline(SOLVING_S))
     if found.ended is SolverStatus.STOPPED:
         raise CancelledError
     if found.ended is not SolverStatus.OPTIMAL:
         raise diagnose(model.programmes)
     charge_kw, discharge_kw = model.powers_kw(0, found)
-    return discharge_kw - charge_kw, np.asarray(np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw)
+    both = np.asarray(np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw)
+    return _Run(discharge_kw - charge_kw, both, float(found.row_duals[model.columns[0].balance[-1]]))
 
 
 def hold_end(programme: BatteryProgramme, end_kwh: float, lot_kw: float) -> BatteryProgramme:
-    """The same that ends within half a lot's quarter-hour of this energy, so that rounding ends within one."""
+    """The same that ends within a lot's quarter-hour of this energy."""
     slack_kwh = lot_kw * programme.step_h
     return end_between(programme, end_kwh - slack_kwh, end_kwh + slack_kwh)
