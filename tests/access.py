@@ -246,10 +246,11 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "optimisationID": _nothing,
     "deliveryID": _nothing,
     "category": _nothing,
+    "series": _nothing,
 }
 """The owner's real resources for parameters that only ever stand below one of the above."""
 
-FIXED = {"category": "grid"}
+FIXED = {"category": "grid", "series": "FCR_DE"}
 
 STRICTLY_FORBIDDEN = {"physicalAssetID", "organisationID"}
 """The contract says 403 for a known asset or organisation without permission, and 404 for an unknown one."""

@@ -132,7 +132,7 @@ async def load_series_forecast(request: Request, series: str, day: date, now: da
 
 
 async def _expect_day_ahead(request: Request, stage: Stage, day: date, now: datetime) -> Floats | None:
-    """What stands in for day-ahead prices that are not published: the forecast as it was published before the auction,
+    """A stand-in for day-ahead prices that are not published: the forecast as it was published before the auction,
     else one made now, while its gate is open."""
     if stage.is_reserve:
         return None

@@ -46,7 +46,7 @@ class BatteryProgramme:
     cycles: tuple[CycleLimit, ...] = ()
     step_h: float = QUARTER_HOUR_H
     wear_eur_mwh: float = 0.0
-    """What a MWh that is discharged costs besides: the price of the cycles that it takes from later days."""
+    """The cost of a MWh that is discharged: the price of the cycles that it takes from later days."""
 
     def __len__(self) -> int:
         return len(self.price_eur_mwh)
@@ -61,7 +61,7 @@ class BatteryProgramme:
         return np.maximum(self.max_kw, 0.0)
 
     def value_eur(self, power_kw: Floats) -> float:
-        """What it earns, less wear."""
+        """Its earnings, less wear."""
         wear = self.wear_eur_mwh * float(np.maximum(power_kw, 0.0).sum()) if self.wear_eur_mwh else 0.0
         return (float(self.price_eur_mwh @ power_kw) - wear) * self.step_h / 1000
 

@@ -86,7 +86,7 @@ class _LotWalk:
 
 
 class _CycleSpare:
-    """What each cycle limit leaves beyond the discharge that is wanted: rounding may use it and no more."""
+    """The rest of each cycle limit beyond the discharge that is wanted: rounding may use it and no more."""
 
     def __init__(self, programme: BatteryProgramme, wanted_kw: Floats) -> None:
         step_h = programme.step_h
