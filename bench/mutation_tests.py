@@ -64,7 +64,7 @@ class Mutant:
     @property
     def leaves_schema(self) -> bool:
         """The database that tests begin with is the one that they would make without the fault."""
-        return not self.file.startswith("database/")
+        return not self.file.startswith("platform/database/")
 
     def applied_to(self, text: str) -> str:
         if text.count(self.old) != 1:

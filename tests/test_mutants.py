@@ -28,7 +28,7 @@ class TestAFault:
     def test_names_tests_of_its_own_room(self, mutant: Mutant):
         assert (ROOT / "tests" / mutant.tests).exists()
         room = "client" if mutant.file.startswith("gridloom_client/") else _name_room(mutant.file)
-        is_migration = mutant.file.startswith("database/migrations/")
+        is_migration = mutant.file.startswith("platform/database/migrations/")
         assert is_migration or _name_room(mutant.tests) == room
 
 
