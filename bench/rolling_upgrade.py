@@ -170,7 +170,7 @@ class Service:
     def start(self, sources: Path) -> None:
         self._stack = ExitStack()
         environment = {**settings_of(sources, self.dsn, self.place), "GRIDLOOM_PORT": str(self.port)}
-        command = [sys.executable, "-m", "gridloom.commands.cli", "serve"]
+        command = [sys.executable, "-c", "from gridloom.entry import main; main()", "serve"]
         started = self._stack.enter_context(process(command, environment, self.place / f"service-{self.port}.log"))
         await_answer(f"http://127.0.0.1:{self.port}", "/health/ready", started)
 
@@ -199,7 +199,7 @@ def settings_of(sources: Path, dsn: str, place: Path) -> dict[str, str]:
 def run_migrations(sources: Path, dsn: str, place: Path) -> int:
     """How many were applied."""
     environment = {**os.environ, **settings_of(sources, dsn, place)}
-    command = [sys.executable, "-m", "gridloom.commands.cli", "migrate"]
+    command = [sys.executable, "-c", "from gridloom.entry import main; main()", "migrate"]
     done = subprocess.run(command, env=environment, cwd=place, check=True, capture_output=True, text=True)
     return done.stdout.count("applied ")
 

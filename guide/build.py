@@ -17,7 +17,7 @@ from pathlib import Path
 
 GUIDE = Path(__file__).parent
 ROOT = GUIDE.parent
-BUILT = ROOT / "src" / "gridloom" / "guide" / "static"
+BUILT = ROOT / "src" / "gridloom" / "platform" / "guide" / "static"
 STAMP = BUILT / "build.stamp"
 SOURCES = ("docs", "guide", "openapi.json", "src/gridloom_client/operations.py")
 _INLINE = re.compile(rb"<(script|style)(?![^>]*\ssrc=)[^>]*>(.*?)</\1>", re.DOTALL)

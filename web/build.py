@@ -22,7 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 WEB = Path(__file__).parent
 ROOT = WEB.parent
-BUILT = ROOT / "src" / "gridloom" / "console" / "static"
+BUILT = ROOT / "src" / "gridloom" / "platform" / "console" / "static"
 STAMP = BUILT / "build.stamp"
 INSTALLED = WEB / "node_modules" / ".installed"
 LONGEST_S = 180
