@@ -16,6 +16,7 @@ from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.delivery import routes as delivery
+from gridloom.delivery.acknowledgements import routes as delivery_acknowledgements
 from gridloom.delivery.performance import routes as delivery_performance
 from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.exchange_notifications import routes as exchange_notifications
@@ -23,6 +24,7 @@ from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
+from gridloom.monitoring import write_routes as monitoring_write_routes
 from gridloom.optimiser import lifespan as optimiser
 from gridloom.optimiser.backtests import routes as backtests
 from gridloom.optimiser.forecasts import routes as forecasts
@@ -124,6 +126,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     logbook,
     ancillary,
     monitoring_routes,
+    monitoring_write_routes,
     virtual_assets,
     virtual_asset_blocks,
     virtual_asset_schedule,
@@ -133,6 +136,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     auctions,
     auction_results,
     delivery,
+    delivery_acknowledgements,
     delivery_positions,
     delivery_performance,
     settlements,

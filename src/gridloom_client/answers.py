@@ -15,6 +15,17 @@ import msgspec
 from gridloom_client.response_types import NamedRows, Record, ResponseStruct, RowsField, SeriesTable
 
 
+class Acknowledgement(ResponseStruct):
+    """What the site said of a quarter-hour, and when the platform heard it."""
+
+    version: int  # Version of the dispatch that is meant
+    status: str  # What became of the dispatch
+    at: datetime  # When the site did what it says, by its own clock
+    time: datetime  # Start of the quarter-hour
+    recorded_at: datetime  # When the platform recorded it
+    reason: str | None = None  # Why, in the site's words
+
+
 class Adjustment(ResponseStruct):
     """A quarter-hour whose accepted power (kW, all blocks together) was cut when its gate closed."""
 
@@ -675,6 +686,7 @@ class DispatchPoint(ResponseStruct):
     power: float  # Sum of the VIRTUAL, OWN and DRIFT parts, kW; positive is export
     parts: tuple[DispatchPart, ...]  # Parts of the power by purpose, and reserved power
     state_of_charge_percentage: float  # Planned at the start of the quarter-hour, 0 to 100
+    acknowledgement: LatestAcknowledgement | None = None
 
 
 class ExchangeNotification(ResponseStruct):
@@ -924,6 +936,15 @@ class KeySet(ResponseStruct):
 class Latest(ResponseStruct, NamedRows):
     meta_data: tuple[LatestMeta, ...]  # Description of each series
     data: dict[str, SeriesPoint]  # Last point by name of the signal
+
+
+class LatestAcknowledgement(ResponseStruct):
+    """What the site said last of a quarter-hour."""
+
+    version: int  # Version of the dispatch that is meant
+    status: str  # What became of the dispatch
+    at: datetime  # When the site did what it says, by its own clock
+    reason: str | None = None  # Why, in the site's words
 
 
 class LatestMeta(ResponseStruct):

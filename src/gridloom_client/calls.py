@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -57,8 +57,7 @@ class CallableOperation(Protocol[P, T]):
     """The part of an operation that a bound method uses: its requests and the generators that carry them out."""
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request: ...
-    def pieces(self, *args: P.args, **kwargs: P.kwargs) -> list[Piece]: ...
-    def answer_pieces(self, exchange: ClientSession, pieces: Sequence[Piece]) -> Steps[Response[T]]: ...
+    def call(self, exchange: ClientSession, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]: ...
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]: ...
     def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]: ...
     def name_errors(self, steps: Steps[Any]) -> Steps[Any]: ...
@@ -72,8 +71,7 @@ class BoundMethod(Generic[P, T]):
         self.request = operation.request
 
     def _answer_steps(self, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]:
-        pieces = self._operation.pieces(*args, **kwargs)
-        return self._operation.name_errors(self._operation.answer_pieces(self._exchange, pieces))
+        return self._operation.name_errors(self._operation.call(self._exchange, *args, **kwargs))
 
     def _content_steps(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> Steps[bytes]:
         request = self.request(*args, **kwargs)

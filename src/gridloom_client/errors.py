@@ -4,6 +4,7 @@ GridloomError
 ├── TransportError                  no answer: not reached, or the connection was lost
 ├── ResponseError                     an answer that is not what the contract says
 ├── CredentialsError                nothing to sign in with, or no longer
+├── PointsRefusedError              telemetry was stored but for some points, and nobody said that this will do
 └── ProblemError                    the service answered with a problem
     ├── BadRequestError 400         ├── PreconditionFailedError 412     ├── UnprocessableError 422
     ├── UnauthenticatedError 401    ├── PayloadTooLargeError 413        ├── PreconditionRequiredError 428
@@ -50,6 +51,15 @@ class ResponseError(GridloomError):
 
 class CredentialsError(GridloomError):
     """There is nothing to sign in with."""
+
+
+class PointsRefusedError(GridloomError):
+    """Some points were refused and the others are stored; `written` counts both. `partial=True` allows it."""
+
+    def __init__(self, written: Any) -> None:
+        self.written = written
+        reasons = "; ".join(f"{one.count} since {one.detail}" for one in written.refusals)
+        super().__init__(f"{written.refused} of {written.received} points were refused: {reasons}.")
 
 
 class FieldError(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+AcknowledgementStatus: TypeAlias = Literal["APPLIED", "NOT_FOLLOWED", "RECEIVED", "REJECTED"]
 AdjustmentReason: TypeAlias = Literal["AVAILABILITY", "CYCLE_LIMIT", "STATE_OF_ENERGY_BOUNDARIES"]
 Aggregation: TypeAlias = Literal["avg", "count", "first", "last", "max", "min", "sum", "time-weighted-avg"]
 AssetStatus: TypeAlias = Literal["ACTIVE", "DECOMMISSIONED", "INACTIVE"]
@@ -183,6 +184,7 @@ Share: TypeAlias = Literal[
 ]
 Side: TypeAlias = Literal["BUY", "SELL"]
 SignalKind: TypeAlias = Literal["COUNTER", "GAUGE", "STATE"]
+TimeUnit: TypeAlias = Literal["ms", "ns", "s", "us"]
 TradeMarket: TypeAlias = Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
 UnavailabilityKind: TypeAlias = Literal[
     "COMMISSIONING", "CURTAILMENT", "GRID_CONSTRAINT", "MAINTENANCE", "OTHER", "OUTAGE", "REDISPATCH", "TESTING"

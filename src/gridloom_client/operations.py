@@ -25,7 +25,7 @@ from gridloom_client.calls import AsyncItemIterator, AsyncMethod, ItemIterator, 
 from gridloom_client.display import facts_html
 from gridloom_client.documentation import describe_method, summarise
 from gridloom_client.effects import Steps
-from gridloom_client.errors import GridloomError
+from gridloom_client.errors import GridloomError, PointsRefusedError, UnprocessableError
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
 from gridloom_client.session import ClientSession, decode, new_key
 from gridloom_client.sse import ServerSentEvent
@@ -61,6 +61,8 @@ _HEADERS = {
     "last_event_id": "Last-Event-ID",
 }
 _RENAMED = {"page_size": "limit"}
+_OF_THE_CALL = frozenset({"partial"})
+"""Parameters that say what the method does with the answer; the service does not see them."""
 _FRAMES = {ARROW: arrow_bytes, PARQUET: parquet_bytes}
 
 
@@ -175,7 +177,7 @@ class Endpoint(Generic[P, T]):
         """The request of a call with these arguments; nothing is sent."""
         bound = self.bind_arguments(*args, **kwargs)
         bound.apply_defaults()
-        values = {name: value for name, value in bound.arguments.items() if name != "self"}
+        values = {name: value for name, value in bound.arguments.items() if name != "self" and name not in _OF_THE_CALL}
         path = fill_path(self.path, {wire: values.pop(name) for name, wire in self._in_path.items()})
         headers = {_HEADERS[name]: values.pop(name) for name in list(values) if name in _HEADERS}
         headers = {name: value for name, value in headers.items() if value is not None}
@@ -277,23 +279,49 @@ class Operation(Endpoint[P, T]):
         reply = yield from exchange.call(request, is_public=self.is_public)
         return Response(self.read(reply), reply.status, reply.headers)
 
+    def call(self, exchange: ClientSession, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]:
+        """The answer to a call: one that `partial` allows may be of points that were refused."""
+        pieces = self.pieces(*args, **kwargs)
+        if "partial" not in self._signature.parameters:
+            return (yield from self.answer_pieces(exchange, pieces))
+        allows_refusals = self.bind_arguments(*args, **kwargs).arguments.get("partial", False)
+        answered = yield from self.answer_pieces(exchange, pieces, allows_refusals=allows_refusals)
+        if getattr(answered.value, "refused", 0) and not allows_refusals:
+            raise PointsRefusedError(answered.value)
+        return answered
+
     def answer_pieces(
-        self, exchange: ClientSession, pieces: Sequence[tuple[int, Callable[[], Request]]]
+        self,
+        exchange: ClientSession,
+        pieces: Sequence[tuple[int, Callable[[], Request]]],
+        *,
+        allows_refusals: bool = False,
     ) -> Steps[Response[T]]:
         """The answer to all pieces of a call; where one is refused, what went before it has been taken."""
+        answer = self._answer_counted if allows_refusals else self.answer
         if len(pieces) == 1:
-            return (yield from self.answer(exchange, pieces[0][1]()))
+            return (yield from answer(exchange, pieces[0][1]()))
         answers: list[Response[T]] = []
         with watch_progress(f"{self.name} pieces", len(pieces), is_wanted=exchange.show_progress) as advance:
             for first_row, make_request in pieces:
                 try:
-                    answers.append((yield from self.answer(exchange, make_request())))
+                    answers.append((yield from answer(exchange, make_request())))
                 except GridloomError as error:
                     error.add_note(f"The rows before row {first_row} of the frame have been taken.")
                     raise
                 advance(1)
         whole = join_answers([answer.value for answer in answers], [first_row for first_row, _ in pieces])
         return Response(whole, answers[-1].status, answers[-1].headers)
+
+    def _answer_counted(self, exchange: ClientSession, request: Request) -> Steps[Response[T]]:
+        """The same, where the problem of a request of which nothing was written is its counts."""
+        try:
+            return (yield from self.answer(exchange, request))
+        except UnprocessableError as error:
+            if error.name != "nothing-written":
+                raise
+            counts = msgspec.convert({"assets": [], **error.members}, self.answer_type)
+            return Response(counts, error.status, {})
 
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]:
         reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)

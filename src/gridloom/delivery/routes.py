@@ -9,8 +9,11 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET
 
 from gridloom.delivery import zone_store
+from gridloom.delivery.acknowledgements.model import LatestAcknowledgement
+from gridloom.delivery.acknowledgements.store import read_latest
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import PartKind
@@ -47,7 +50,11 @@ _COLUMNS = (
     "stateOfChargePercentage",
 )
 SCHEMA = pa.schema(
-    [pa.field("time", TIME, nullable=False), *(pa.field(name, pa.float64(), nullable=False) for name in _COLUMNS)]
+    [
+        pa.field("time", TIME, nullable=False),
+        *(pa.field(name, pa.float64(), nullable=False) for name in _COLUMNS),
+        pa.field("acknowledgement", pa.string()),
+    ]
 )
 
 
@@ -64,25 +71,32 @@ async def read_dispatch(request: Request, physical_asset_id: UUID, query: Dispat
     """The planned quarter-hours of the window, each with its power and what that is for.
 
     A quarter-hour is final when the last gate of its delivery zone has closed; before that it is a plan, which reaches
-    to the end of the next market day. `as-of` answers what was planned at an earlier instant. As a table, the parts of
-    each kind are added up.
+    to the end of the next market day. `acknowledgement` is what the site said last of a quarter-hour. `as-of` answers
+    what was planned at an earlier instant. As a table, the parts of each kind are added up.
     """
     async with repeatable_read(request.pool) as db:
         reach = await authorize_asset(db, request.caller, physical_asset_id, READ)
         window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
+        last, acknowledged = await read_latest(db, reach.key, first, end, query.as_of)
         ids = await dispatch_store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
+    etag = f"{dispatch.version}-{last}" if last else str(dispatch.version)
     if request.accepts != JSON:
         table = stream_table(
-            request.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}"
+            request.accepts, SCHEMA, _stream_batches(dispatch, acknowledged), file_name=f"dispatch-{physical_asset_id}"
         )
-        return Response(table, etag=str(dispatch.version))
-    body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids)
-    return Response(Content(body, JSON), etag=str(dispatch.version))
+        return Response(table, etag=etag)
+    body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids, acknowledged)
+    return Response(Content(body, JSON), etag=etag)
 
 
-def _dispatch_json(asset_id: UUID, dispatch: DispatchSeries, ids: Mapping[int, UUID]) -> bytes:
+def _dispatch_json(
+    asset_id: UUID,
+    dispatch: DispatchSeries,
+    ids: Mapping[int, UUID],
+    acknowledged: Mapping[int, LatestAcknowledgement],
+) -> bytes:
     indexs = np.flatnonzero(dispatch.is_planned).tolist()
     points: dict[int, DispatchPoint] = {}
     power_kw, charge = dispatch.power_kw, dispatch.state_of_charge_percentage
@@ -92,6 +106,7 @@ def _dispatch_json(asset_id: UUID, dispatch: DispatchSeries, ids: Mapping[int, U
             power=_round_value(power_kw[index]),
             parts=[],
             state_of_charge_percentage=_round_value(charge[index]),
+            acknowledgement=acknowledged.get(dispatch.first + index, UNSET),
         )
     for (kind, key), part_kw in sorted(
         dispatch.parts_kw.items(), key=lambda part: (list(PartKind).index(part[0][0]), part[0][1])
@@ -109,7 +124,9 @@ def _round_value(value: float) -> float:
     return round(float(value), 6) + 0.0
 
 
-async def _stream_batches(dispatch: DispatchSeries) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(
+    dispatch: DispatchSeries, acknowledged: Mapping[int, LatestAcknowledgement]
+) -> AsyncIterator[pa.RecordBatch]:
     planned = dispatch.is_planned
     times = (np.flatnonzero(planned) + dispatch.first) * (PERIOD_S * 1000)
     columns = (
@@ -123,7 +140,10 @@ async def _stream_batches(dispatch: DispatchSeries) -> AsyncIterator[pa.RecordBa
         dispatch.state_of_charge_percentage,
     )
     values = [pa.array(np.round(column[planned], 6) + 0.0) for column in columns]
-    yield pa.record_batch([pa.array(times, pa.int64()).cast(TIME), *values], schema=SCHEMA)
+    periods = (np.flatnonzero(planned) + dispatch.first).tolist()
+    statuses = [acknowledged[period].status.value if period in acknowledged else None for period in periods]
+    columns_of_batch = [pa.array(times, pa.int64()).cast(TIME), *values, pa.array(statuses, pa.string())]
+    yield pa.record_batch(columns_of_batch, schema=SCHEMA)
 
 
 @operation("GET", "/delivery/runs", summary="List delivery runs", access=READ, replica_read=True)

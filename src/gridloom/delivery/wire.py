@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
+from gridloom.delivery.acknowledgements.model import LatestAcknowledgement
 from gridloom.delivery.model import DistributionMethod, PartKind
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_S, Floats
@@ -40,6 +41,7 @@ class DispatchPoint(ResponseBody):
     power: float
     parts: list[DispatchPart]
     state_of_charge_percentage: float
+    acknowledgement: LatestAcknowledgement | UnsetType = UNSET
 
 
 class Dispatch(ResponseBody):

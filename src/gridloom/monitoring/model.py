@@ -55,6 +55,15 @@ def days_between(start_us: int, end_us: int) -> tuple[date, date]:
     return first, last
 
 
+class TimeUnit(StrEnum):
+    """The unit of times that are numbers, counted from 1970 in UTC."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    NANOSECONDS = "ns"
+
+
 class SignalKind(StrEnum):
     """A gauge goes up and down, a counter only up, a state holds until it changes."""
 
@@ -122,7 +131,9 @@ REASONS: Final[dict[Reason, RefusalText]] = {
     Reason.INVALID_SIGNAL: RefusalText(
         "signal", "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot"
     ),
-    Reason.INVALID_TIME: RefusalText("time", "the time is not an RFC 3339 timestamp"),
+    Reason.INVALID_TIME: RefusalText(
+        "time", "the time is not an RFC 3339 timestamp, or no number where `time-unit` names the unit of numbers"
+    ),
     Reason.TIME_WITHOUT_OFFSET: RefusalText("time", "the time has no offset from UTC"),
     Reason.TIME_OUT_OF_RANGE: RefusalText("time", "the time is before the year 2000 or more than a day ahead"),
     Reason.INVALID_VALUE: RefusalText("value", "the value is not a number"),

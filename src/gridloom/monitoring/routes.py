@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any
 from uuid import UUID
 
 from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
 from gridloom.monitoring import segments, views
-from gridloom.monitoring.ingest.columns import TooManyPoints
-from gridloom.monitoring.ingest.entry import TelemetryEntry
-from gridloom.monitoring.ingest.ingest import Stored
-from gridloom.monitoring.ingest.parsing import CachedClock, receive
 from gridloom.monitoring.model import (
     EARLIEST_US,
     LATEST_US,
-    REASONS,
     STANDARD_SIGNALS,
-    Received,
     instant_of,
     microseconds,
     signal_type,
@@ -32,7 +25,6 @@ from gridloom.monitoring.query.aggregation import Aggregation
 from gridloom.monitoring.query.latest import point_of, unpack
 from gridloom.monitoring.query.stream import TelemetryHub, read_cursor, stream_points
 from gridloom.monitoring.query.summaries import sum_signals
-from gridloom.monitoring.quota import QuotaExceeded, Quotas
 from gridloom.monitoring.store import bodies, heads
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.events.stream_slots import StreamSlots
@@ -91,71 +83,6 @@ async def list_signals(request: Request, physical_asset_id: UUID, query: Paging)
         if ids[name] < len(latest)
     ]
     return query.page(signals, lambda signal: signal.name)
-
-
-@operation(
-    "POST",
-    "/monitoring/{physicalAssetID}/datapoints",
-    summary="Store points of one asset",
-    access=CREATE,
-    audited=False,
-    transaction="manual",
-    problems=(QuotaExceeded, TooManyPoints),
-)
-async def write_datapoints(
-    request: Request, physical_asset_id: UUID, body: Annotated[bytes, views.ONE_ASSET_BODY]
-) -> views.Written:
-    """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
-    rows one a line as NDJSON, or a table as CSV or an Arrow stream, long (`signal`, `time`, `value`) or wide (`time`
-    and one column a signal).
-
-    Points may be late and in any order; the same signal and time again overwrites. A point that cannot be stored is
-    refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
-    """
-    entry = request.resources[TelemetryEntry]
-    authorized = await authorize_asset(entry.choose_pool(request), request.caller, physical_asset_id, CREATE)
-    clock = request.resources[CachedClock]
-    received = await receive(request, body, clock, many=False)
-    if request.holder is not None:
-        await request.resources[Quotas].admit(request.pool, received, {None: authorized.organisation_id}, clock.now_us)
-    stored = await entry.store(request, received, {None: authorized.key}, clock.now_us)
-    return views.Written(**_view_counts(received, stored.values()))
-
-
-@operation(
-    "POST",
-    "/monitoring/datapoints",
-    summary="Store points of many assets",
-    access=CREATE,
-    audited=False,
-    transaction="manual",
-    problems=(NotFound, QuotaExceeded, TooManyPoints),
-    asset_scope="filtered",
-)
-async def write_datapoints_of_many(
-    request: Request, body: Annotated[bytes, views.MANY_ASSETS_BODY]
-) -> views.AllWritten:
-    """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
-    or a field or column `physicalAssetID`.
-
-    An asset that is unknown or out of the caller's reach refuses the whole request.
-    """
-    entry, clock = request.resources[TelemetryEntry], request.resources[CachedClock]
-    received = await receive(request, body, clock, many=True)
-    keys: dict[UUID | None, int] = {}
-    owners: dict[UUID | None, UUID] = {}
-    for asset_id in received.assets:
-        authorized = await authorize_asset(entry.choose_pool(request), request.caller, asset_id, CREATE)
-        keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
-    if request.holder is not None:
-        await request.resources[Quotas].admit(request.pool, received, owners, clock.now_us)
-    stored = await entry.store(request, received, keys, clock.now_us)
-    assets = [
-        views.AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
-        for asset_id, outcome in stored.items()
-        if asset_id is not None
-    ]
-    return views.AllWritten(**_view_counts(received, stored.values()), assets=assets)
 
 
 @operation(
@@ -259,20 +186,6 @@ async def follow_datapoints(request: Request, physical_asset_id: UUID, query: vi
     hub = request.resources[TelemetryHub]
     slot = await request.resources[StreamSlots].take(request)
     return EventStream(stream_points(request, hub, slot, physical_asset_id, authorized.key, wanted, cursor))
-
-
-def _view_counts(received: Received, stored: Collection[Stored]) -> dict[str, Any]:
-    refusals = received.refusals
-    return {
-        "received": received.count,
-        "written": sum(one.written for one in stored),
-        "overwritten": sum(one.overwritten for one in stored),
-        "refused": refusals.total,
-        "refusals": [
-            views.Refusal(reason=reason, detail=REASONS[reason].detail, count=count, pointers=refusals.pointers[reason])
-            for reason, count in refusals.counts.items()
-        ],
-    }
 
 
 async def _choose_window(request: Request, start: datetime | None, end: datetime | None) -> Window:

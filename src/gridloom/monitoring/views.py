@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from gridloom.kernel.market_time import Resolution
-from gridloom.monitoring.model import Reason, SignalKind
+from gridloom.monitoring.model import Reason, SignalKind, TimeUnit
 from gridloom.monitoring.query.aggregation import Aggregation
 from gridloom.platform.http import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody, pattern_meta
 
@@ -74,6 +74,16 @@ class DataPointsQuery(SpanQuery):
 
     resolution: Resolution = Resolution.RAW
     aggregation: Aggregation = Aggregation.AVG
+
+
+class WriteQuery(QueryParameters):
+    """Left out, times are RFC 3339 timestamps; named, they are numbers of this unit."""
+
+    time_unit: TimeUnit | None = None
+
+
+class LinesQuery(QueryParameters):
+    precision: TimeUnit = TimeUnit.NANOSECONDS
 
 
 class SelectionQuery(QueryParameters):
@@ -192,3 +202,7 @@ MANY_ASSETS_BODY: Final = replace(
         ]
     },
 )
+LINES_BODY: Final = replace(
+    BULK, media_types=("text/plain", "application/octet-stream", "application/x-www-form-urlencoded"), may_be_gzip=True
+)
+"""Line protocol comes under whatever type a sender is used to; `curl --data-binary` says it is a form."""

@@ -176,6 +176,24 @@ async def list_assets(
     return [stored.asset for stored in await _read_asset_rows(db, rows)]
 
 
+async def find_ids_by_name(
+    db: Database, names: Sequence[str], organisation_id: UUID, permission: str
+) -> dict[str, list[UUID]]:
+    """The batteries of each name that the organisation owns or has been granted `permission` on."""
+    rows = await db.fetch(
+        """select p.name, a.id from physical_asset p join asset a on a.key = p.asset_key
+           left join asset_grant g on g.asset_key = a.key and g.organisation_id = $2
+           where p.name = any($1::text[]) and (a.organisation_id = $2 or g.permissions @> array[$3::text])""",
+        list(names),
+        organisation_id,
+        permission,
+    )
+    found: dict[str, list[UUID]] = {}
+    for row in rows:
+        found.setdefault(row["name"], []).append(row["id"])
+    return found
+
+
 async def has_backing(db: Database, asset_key: int) -> bool:
     """Whether a virtual asset whose life is not over, or the auction of one, holds some of it."""
     found = await db.fetchval(

@@ -147,9 +147,9 @@ def import_(
             body, media_type = piece.body, piece.media_type
             answer: Any
             if battery is None:
-                answer = client.monitoring.write_many(body, content_type=media_type)
+                answer = client.monitoring.write_many(body, partial=True, content_type=media_type)
             else:
-                answer = client.monitoring.write(battery, body, content_type=media_type)
+                answer = client.monitoring.write(battery, body, partial=True, content_type=media_type)
             for name in ("received", "written", "overwritten", "refused"):
                 counts[name] += getattr(answer, name)
             _note_refusals(reasons, answer.refusals, piece)

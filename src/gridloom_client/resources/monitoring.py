@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack
 
 from gridloom_client.answers import AllWritten, DataPoints, DetailedSum, Latest, Signal, Written
 from gridloom_client.frames import Frame
-from gridloom_client.literals import Aggregation, SeriesResolution
+from gridloom_client.literals import Aggregation, SeriesResolution, TimeUnit
 from gridloom_client.operations import M, Resource, collection, operation, stream
 from gridloom_client.resources.queries import Window
 from gridloom_client.streams import FollowedPoints
@@ -25,13 +25,35 @@ class Monitoring(Resource[M]):
     @collection("/monitoring/{physicalAssetID}/signals")
     def signals(self, physical_asset_id: ID, *, page_size: int | None = None) -> Signal: ...
 
-    @operation("POST", "/monitoring/{physicalAssetID}/datapoints", frames=ARROW)
-    def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Written:
-        """All that is accepted is durable when this returns."""
+    @operation("POST", "/monitoring/{physicalAssetID}/datapoints", query=("time_unit",), frames=ARROW)
+    def write(
+        self,
+        physical_asset_id: ID,
+        body: Points,
+        *,
+        time_unit: TimeUnit | None = None,
+        partial: bool = False,
+        content_type: str | None = None,
+    ) -> Written:
+        """All that is accepted is durable when this returns. Where points are refused it raises `PointsRefusedError`,
+        unless `partial` says that the counts will do."""
 
-    @operation("POST", "/monitoring/datapoints", frames=ARROW)
-    def write_many(self, body: Points, *, content_type: str | None = None) -> AllWritten:
-        """Points of many assets at once, for gateways."""
+    @operation("POST", "/monitoring/datapoints", query=("time_unit",), frames=ARROW)
+    def write_many(
+        self,
+        body: Points,
+        *,
+        time_unit: TimeUnit | None = None,
+        partial: bool = False,
+        content_type: str | None = None,
+    ) -> AllWritten:
+        """Points of many assets at once, for gateways; as `write` otherwise."""
+
+    @operation("POST", "/monitoring/write", query=("precision",))
+    def write_lines(
+        self, body: bytes, *, precision: TimeUnit | None = None, content_type: str = "text/plain; charset=utf-8"
+    ) -> None:
+        """InfluxDB's line protocol. A `BadRequestError` names the lines that were refused; the others are stored."""
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints")
     def read(

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any, Unpack
 
 from gridloom_client.answers import (
+    Acknowledgement,
     AncillaryEntry,
     AncillaryResults,
     Availability,
@@ -38,6 +39,7 @@ from gridloom_client.inputs import (
 )
 from gridloom_client.inputs import Parameters as NewParameters
 from gridloom_client.literals import (
+    AcknowledgementStatus,
     AssetStatus,
     BidStatus,
     DeliveryZone,
@@ -140,6 +142,22 @@ class PhysicalAssets(Resource[M]):
     @operation("GET", "/physical-assets/{physicalAssetID}/dispatch")
     def dispatch(self, physical_asset_id: ID, **window: Unpack[WindowAsOf]) -> Dispatch:
         """The power that the battery must follow, and the purpose of each part of it."""
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/dispatch/acknowledgements")
+    def acknowledge_dispatch(
+        self,
+        physical_asset_id: ID,
+        version: int,
+        time: datetime | str,
+        status: AcknowledgementStatus,
+        at: datetime | str,
+        reason: str | None = None,
+    ) -> Acknowledgement:
+        """From the site, of one quarter-hour; the same again changes nothing."""
+
+    @collection("/physical-assets/{physicalAssetID}/dispatch/acknowledgements")
+    def dispatch_acknowledgements(self, physical_asset_id: ID, **window: Unpack[PagedWindow]) -> Acknowledgement:
+        """The latest quarter-hour first."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/performance")
     def performance(self, physical_asset_id: ID, **window: Unpack[WindowAsOf]) -> DeliveryPerformance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,10 +15,11 @@ from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, TooManyPoints, check_count, check_names
-from gridloom.monitoring.ingest.json_rows import check_keys, loose_numbers, mapping, read, unreadable
+from gridloom.monitoring.ingest.json_rows import check_keys, loose_numbers, loose_times, mapping, read, unreadable
 from gridloom.monitoring.ingest.timestamps import Faults
 from gridloom.platform.http.fields import escape
 from gridloom.platform.http.long_bodies.slices import count_in_slices
+from gridloom.monitoring.model import TimeUnit
 
 MAX_SERIES = 100_000
 """Each costs some work of its own, however few points it has."""
@@ -32,24 +34,26 @@ class _Column(msgspec.Struct, forbid_unknown_fields=True):
 _columns_decoder = msgspec.json.Decoder(dict[str, _Column])
 _asset_columns_decoder = msgspec.json.Decoder(dict[str, dict[str, _Column]])
 _texts_decoder = msgspec.json.Decoder(list[str])
+_whole_decoder = msgspec.json.Decoder(list[int])
+_numbers_decoder = msgspec.json.Decoder(list[int | float])
 
 
-def from_columns(body: bytes, *, many: bool) -> PointColumns:
+def from_columns(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns:
     if len(body) > MAX_SERIES and count_in_slices(body, b"{") > MAX_SERIES:
         raise TooManyPoints(f"JSON in columns carries at most {MAX_SERIES:,} series; rows and Arrow carry more.")
     try:
-        pieces = _read_pieces(body, _KnownTimes(_read_times), many=many)
+        pieces = _read_pieces(body, _KnownTimes(partial(_read_times, unit=unit)), many=many)
     except msgspec.ValidationError:
-        pieces = _loose_pieces(body, many=many)
+        pieces = _loose_pieces(body, many=many, unit=unit)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise unreadable(error) from None
     return _join_pieces(pieces, many=many)
 
 
-def from_columns_fast(body: bytes, *, many: bool) -> PointColumns | None:
+def from_columns_fast(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns | None:
     """The columns of a body without a fault in it, whose signals were sampled together; None for any other."""
     try:
-        pieces = _read_pieces(body, _KnownTimes(_fast_path_times, most=MAX_FAST_PATH_TIMES), many=many)
+        pieces = _read_pieces(body, _KnownTimes(partial(_fast_path_times, unit=unit), MAX_FAST_PATH_TIMES), many=many)
     except (_Unusual, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return _join_pieces(pieces, many=many)
@@ -91,12 +95,24 @@ class _KnownTimes:
         return self._last_found
 
 
-def _read_times(array: bytes) -> tuple[Times, Faults]:
+def _read_times(array: bytes, unit: TimeUnit | None) -> tuple[Times, Faults]:
+    if unit is not None:
+        return _read_numbers(array, unit)
     found = timestamps.from_json(array)
     return found if found is not None else timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
 
 
-def _fast_path_times(array: bytes) -> tuple[Times, Faults]:
+def _read_numbers(array: bytes, unit: TimeUnit) -> tuple[Times, Faults]:
+    try:
+        numbers = pa.array(_whole_decoder.decode(array), pa.int64())
+    except (msgspec.ValidationError, OverflowError):
+        numbers = pa.array([float(number) for number in _numbers_decoder.decode(array)], pa.float64())
+    return timestamps.from_numbers(numbers, unit)
+
+
+def _fast_path_times(array: bytes, unit: TimeUnit | None) -> tuple[Times, Faults]:
+    if unit is not None:
+        return _read_numbers(array, unit)
     found = timestamps.from_json(array, is_fast=True)
     if found is None:
         raise _Unusual
@@ -108,7 +124,7 @@ def _pack_numbers(values: list[float]) -> Values:
     return np.frombuffer(struct.pack(f"{len(values)}d", *values), np.float64)
 
 
-def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:
+def _loose_pieces(body: bytes, *, many: bool, unit: TimeUnit | None) -> list[_Piece]:
     """The same body, looked at piece by piece, to tell a point that is wrong from a body that is."""
     document = read(body)
     assets = mapping(document, "") if many else {"": document}
@@ -123,9 +139,7 @@ def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:
                     raise BadRequest(
                         "Times and values are arrays.", [FieldError(f"{pointer}/{key}", "is not an array")]
                     )
-            texts = [text if isinstance(text, str) else None for text in column["time"]]
-            found = timestamps.from_arrow(pa.array(texts, pa.string()))
-            pieces.append((asset, signal, *found, *loose_numbers(column["value"])))
+            pieces.append((asset, signal, *loose_times(column["time"], unit), *loose_numbers(column["value"])))
     return pieces
 
 

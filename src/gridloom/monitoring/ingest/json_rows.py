@@ -12,11 +12,11 @@ import pyarrow as pa
 from msgspec import UNSET
 
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.monitoring.codec import Values
+from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
 from gridloom.monitoring.ingest.timestamps import FINE, Faults
-from gridloom.monitoring.model import Reason
+from gridloom.monitoring.model import Reason, TimeUnit
 from gridloom.platform.http.fields import escape
 from gridloom.platform.http.long_bodies.slices import decode_in_batches
 
@@ -46,38 +46,37 @@ class _Batch(NamedTuple):
     """Some rows as columns: the rows themselves are let go, batch by batch."""
 
     signals: pa.Array
-    times: pa.Array
+    times: Times
+    time_faults: Faults
     values: Values
     faults: Faults
     assets: pa.Array
 
 
-def from_rows(body: bytes, *, many: bool, lines: bool) -> PointColumns:
+def from_rows(body: bytes, *, many: bool, lines: bool, unit: TimeUnit | None = None) -> PointColumns:
     decode = _decoders[many, lines]
     try:
-        batches = decode_in_batches(body, lambda piece: _read_batch(decode(piece), many=many), lines=lines)
+        batches = decode_in_batches(body, lambda piece: _read_batch(decode(piece), many=many, unit=unit), lines=lines)
     except msgspec.ValidationError:
         raise _explain_misshape(body, many=many, lines=lines) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise unreadable(fault) from None
     check_count(sum(len(one.values) for one in batches))
     names, codes = codes_of(pa.concat_arrays([one.signals for one in batches]))
-    times, time_faults = timestamps.from_arrow(pa.concat_arrays([one.times for one in batches]))
-    values, faults = (
-        np.concatenate(parts) for parts in zip(*((one.values, one.faults) for one in batches), strict=True)
-    )
-    columns = PointColumns(names, codes, times, time_faults, values, faults, point_to_row)
+    columns = ((one.times, one.time_faults, one.values, one.faults) for one in batches)
+    times, time_faults, values, faults = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    points = PointColumns(names, codes, times, time_faults, values, faults, point_to_row)
     if many:
         assets = pa.concat_arrays([one.assets for one in batches])
         if assets.null_count:
             wrong = int(np.flatnonzero(assets.is_null().to_numpy(zero_copy_only=False))[0])
             misspelt = FieldError(point_to_row(wrong, "physicalAssetID"), "is not a UUID")
             raise BadRequest("An asset's id is a UUID.", [misspelt])
-        columns.assets, columns.asset_codes = codes_of(assets)
-    return columns
+        points.assets, points.asset_codes = codes_of(assets)
+    return points
 
 
-def _read_batch(rows: list[Any], *, many: bool) -> _Batch:
+def _read_batch(rows: list[Any], *, many: bool, unit: TimeUnit | None) -> _Batch:
     values, faults = loose_numbers([row.value for row in rows])
     qualities = [row.quality for row in rows]
     if qualities.count(UNSET) < len(qualities):
@@ -86,7 +85,7 @@ def _read_batch(rows: list[Any], *, many: bool) -> _Batch:
         faults = np.where(faults == FINE, found, faults).astype(np.uint8)
     return _Batch(
         _pack_texts([row.signal for row in rows]),
-        _pack_texts([row.time for row in rows]),
+        *loose_times([row.time for row in rows], unit),
         values,
         faults,
         _pack_texts([row.physical_asset_id for row in rows] if many else []),
@@ -146,6 +145,19 @@ def check_keys(found: dict[str, Any], needed: set[str], allowed: set[str], point
 
 
 _NUMBERS = frozenset({int, float})
+
+
+def loose_times(times: list[Any], unit: TimeUnit | None) -> tuple[Times, Faults]:
+    """Timestamps, or numbers of `unit` where it is named; what is neither has its fault."""
+    if unit is None:
+        return timestamps.from_arrow(_pack_texts(times))
+    try:
+        if all(type(number) is int for number in times):
+            return timestamps.from_numbers(pa.array(times, pa.int64()), unit)
+    except OverflowError:
+        pass
+    numbers = [float(number) if type(number) in _NUMBERS else None for number in times]
+    return timestamps.from_numbers(pa.array(numbers, pa.float64()), unit)
 
 
 def loose_numbers(numbers: list[Any]) -> tuple[Values, Faults]:

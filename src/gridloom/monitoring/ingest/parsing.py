@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,7 @@ import numpy as np
 from gridloom.monitoring import metrics
 from gridloom.monitoring.ingest import json_columns, json_rows, tables
 from gridloom.monitoring.ingest.columns import TooManyPoints, check_count, drop_invalid
+from gridloom.monitoring.ingest.line_protocol import ParsedLines, parse_lines
 from gridloom.monitoring.model import (
     LATEST_US,
     MAX_POINTS,
@@ -29,9 +31,10 @@ from gridloom.monitoring.model import (
     TOLERATED_AHEAD_US,
     Reason,
     Received,
+    TimeUnit,
     microseconds,
 )
-from gridloom.monitoring.offload import off_loop
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Pool
 from gridloom.platform.http import Request
@@ -51,33 +54,35 @@ CLOCK_CACHE_TTL_S: Final = 5.0
 _ARRAY: Final = re.compile(rb"\s*\[")
 
 
-def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received:
+def parse(body: bytes, media_type: str, *, many: bool, latest_us: int, unit: TimeUnit | None = None) -> Received:
     """`many` bodies name the asset of each point; no point may lie after `latest_us`."""
     if media_type in (JSON, NDJSON):
         _reject_implausible(body, is_rows=media_type == NDJSON or _ARRAY.match(body) is not None)
         reject_long_numbers(body)
     if media_type == CSV:
-        columns = tables.from_csv(body, many=many)
+        columns = tables.from_csv(body, many=many, unit=unit)
     elif media_type == ARROW:
-        columns = tables.from_arrow(body, many=many)
+        columns = tables.from_arrow(body, many=many, unit=unit)
     elif media_type == NDJSON:
-        columns = json_rows.from_rows(body, many=many, lines=True)
+        columns = json_rows.from_rows(body, many=many, unit=unit, lines=True)
     elif _ARRAY.match(body):
-        columns = json_rows.from_rows(body, many=many, lines=False)
+        columns = json_rows.from_rows(body, many=many, unit=unit, lines=False)
     else:
-        columns = json_columns.from_columns(body, many=many)
+        columns = json_columns.from_columns(body, many=many, unit=unit)
     check_count(len(columns))
     return drop_invalid(columns, latest_us)
 
 
-def parse_fast(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
+def parse_fast(
+    body: bytes, media_type: str, *, many: bool, latest_us: int, unit: TimeUnit | None = None
+) -> Received | None:
     """The result of `parse` for a small body in a usual form and without errors; None for any other."""
     if len(body) > FAST_PATH_MAX_BYTES:
         return None
     if media_type == ARROW:
-        columns = tables.from_arrow_fast(body, many=many)
+        columns = tables.from_arrow_fast(body, many=many, unit=unit)
     elif media_type == JSON and _holds_few_series(body) and not holds_long_run(body):
-        columns = json_columns.from_columns_fast(body, many=many)
+        columns = json_columns.from_columns_fast(body, many=many, unit=unit)
     else:
         return None
     return None if columns is None else drop_invalid(columns, latest_us)
@@ -118,32 +123,59 @@ class CachedClock:
         return self.now_us
 
 
-async def receive(request: Request, body: bytes, clock: CachedClock, *, many: bool) -> Received:
+async def receive(request: Request, body: bytes, clock: CachedClock, *, many: bool, unit: TimeUnit | None) -> Received:
     """The points of a request's body."""
     metrics.BODY_BYTES.labels(request.content_type).inc(len(body))
-    received = await _parse_by_size(request, body, many, await clock.about_now(request.pool))
+    received = await _parse_by_size(request, body, many, unit, await clock.about_now(request.pool))
     if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:
         # The sandbox's clock may just have moved.
         known_us = clock.now_us
         if await clock.exactly_now(request.pool) - known_us > 60 * SECOND_US:
-            received = await _parse_by_size(request, body, many, clock.now_us)
+            received = await _parse_by_size(request, body, many, unit, clock.now_us)
     return received
 
 
-async def _parse_by_size(request: Request, body: bytes, many: bool, now_us: int) -> Received:
+async def parse_line_protocol(request: Request, body: bytes, unit: TimeUnit) -> ParsedLines:
+    metrics.BODY_BYTES.labels("line protocol").inc(len(body))
+    if len(body) <= SUBPROCESS_MIN_BYTES:
+        return await off_loop(len(body) > INLINE_MAX_BYTES, parse_lines, body, unit)
+    return await run_in_subprocess(request.holder, parse_lines, body, unit)
+
+
+async def keep_valid(request: Request, lines: ParsedLines, ids: Mapping[str, str], clock: CachedClock) -> Received:
+    """The good points of the lines, by the id of the asset that they name; a line without a time is now."""
+    now_us = await (clock.exactly_now if lines.lacks_times else clock.about_now)(request.pool)
+    received = await _select_valid(lines, ids, now_us)
+    if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:
+        # The sandbox's clock may just have moved.
+        known_us = now_us
+        if await clock.exactly_now(request.pool) - known_us > 60 * SECOND_US:
+            received = await _select_valid(lines, ids, clock.now_us)
+    return received
+
+
+async def _select_valid(lines: ParsedLines, ids: Mapping[str, str], now_us: int) -> Received:
+    latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
+    columns = lines.name_assets(ids, now_us)
+    return await off_loop(len(columns) > HEAVY_POINTS, drop_invalid, columns, latest_us)
+
+
+async def _parse_by_size(request: Request, body: bytes, many: bool, unit: TimeUnit | None, now_us: int) -> Received:
     media_type, latest_us = request.content_type, min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
     if len(body) <= INLINE_MAX_BYTES and media_type != ARROW:
-        return parse(body, media_type, many=many, latest_us=latest_us)
-    found = parse_fast(body, media_type, many=many, latest_us=latest_us)
+        return parse(body, media_type, many=many, latest_us=latest_us, unit=unit)
+    found = parse_fast(body, media_type, many=many, latest_us=latest_us, unit=unit)
     if found is None and (len(body) <= SUBPROCESS_MIN_BYTES or media_type == ARROW):
-        found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
+        found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us, unit=unit)
     if found is not None:
         return found
-    return await run_in_subprocess(request.holder, parse, body, media_type, many=many, latest_us=latest_us)
+    return await run_in_subprocess(request.holder, parse, body, media_type, many=many, latest_us=latest_us, unit=unit)
 
 
-def _parse_unless_long(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
+def _parse_unless_long(
+    body: bytes, media_type: str, *, many: bool, latest_us: int, unit: TimeUnit | None = None
+) -> Received | None:
     """None for Arrow that may unpack to more than its size, or is long and has more to it than instants and numbers."""
     if media_type == ARROW and not tables.is_bounded(body, SUBPROCESS_MIN_BYTES):
         return None
-    return parse(body, media_type, many=many, latest_us=latest_us)
+    return parse(body, media_type, many=many, latest_us=latest_us, unit=unit)

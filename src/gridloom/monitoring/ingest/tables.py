@@ -16,7 +16,7 @@ from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
 from gridloom.monitoring.ingest.timestamps import Faults
-from gridloom.monitoring.model import MAX_POINTS, MAX_SIGNALS, Reason
+from gridloom.monitoring.model import MAX_POINTS, MAX_SIGNALS, Reason, TimeUnit
 
 ASSET = "physicalAssetID"
 MAX_CELLS_A_POINT = 4
@@ -41,7 +41,7 @@ _AS_IT_IS = pa.ipc.IpcReadOptions(ensure_native_endian=False, use_threads=False)
 _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
-def from_csv(body: bytes, *, many: bool) -> PointColumns:
+def from_csv(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns:
     body = body.removeprefix(b"\xef\xbb\xbf")
     end = body.find(b"\n", 0, MAX_HEADER_BYTES)
     if end < 0 and len(body) > MAX_HEADER_BYTES:
@@ -64,7 +64,7 @@ def from_csv(body: bytes, *, many: bool) -> PointColumns:
             table = _read_csv(body, dict.fromkeys(header, pa.string()))
         except pa.ArrowInvalid as error:
             raise BadRequest(f"The CSV cannot be read: {_shorten_error(error)}") from None
-    return _from_table(table, many=many)
+    return _from_table(table, many=many, unit=unit)
 
 
 def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
@@ -75,7 +75,7 @@ def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
     )
 
 
-def from_arrow(body: bytes, *, many: bool) -> PointColumns:
+def from_arrow(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns:
     """A stream that is not `is_bounded` may unpack to any size: it is read where memory is limited."""
     try:
         reader = pa.ipc.open_stream(body, options=_ALIGNED)
@@ -83,14 +83,14 @@ def from_arrow(body: bytes, *, many: bool) -> PointColumns:
         table = reader.read_all()
         check_count(table.num_rows)
         table.validate(full=True)
-        return _from_table(table, many=many)
+        return _from_table(table, many=many, unit=unit)
     except MemoryError:
         raise
     except _UNREADABLE as error:
         raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
 
 
-def from_arrow_fast(body: bytes, *, many: bool) -> PointColumns | None:
+def from_arrow_fast(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns | None:
     """The result of `from_arrow` for a small stream of instants and numbers, wide or with the signals' names in a
     dictionary; None for any other."""
     try:
@@ -99,7 +99,7 @@ def from_arrow_fast(body: bytes, *, many: bool) -> PointColumns | None:
             return None
     except _UNREADABLE:
         return None
-    return from_arrow(body, many=many)
+    return from_arrow(body, many=many, unit=unit)
 
 
 def is_bounded(body: bytes, max_text_bytes: int) -> bool:
@@ -154,7 +154,7 @@ def _takes_fast_path(outline: pa.Table) -> bool:
 def _is_typed_column(column: pa.Field) -> bool:
     kind = column.type
     if column.name == "time":
-        return bool(pa.types.is_timestamp(kind))
+        return bool(pa.types.is_timestamp(kind) or pa.types.is_integer(kind))
     if column.name in _NAMES:
         return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
@@ -180,8 +180,8 @@ def _check_header(names: list[str], *, many: bool) -> None:
             raise BadRequest("The columns are not those of points.", errors)
 
 
-def _from_table(table: pa.Table, *, many: bool) -> PointColumns:
-    columns, rows = (_from_long(table), None) if "signal" in table.column_names else _from_wide(table)
+def _from_table(table: pa.Table, *, many: bool, unit: TimeUnit | None) -> PointColumns:
+    columns, rows = (_from_long(table, unit), None) if "signal" in table.column_names else _from_wide(table, unit)
     if many:
         columns.assets, codes = codes_of(_read_column(table, ASSET))
         columns.asset_codes = codes if rows is None else codes[rows]
@@ -208,23 +208,23 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _from_long(table: pa.Table) -> PointColumns:
+def _from_long(table: pa.Table, unit: TimeUnit | None) -> PointColumns:
     check_count(table.num_rows)
     names, codes = codes_of(_read_column(table, "signal"))
-    times, time_faults = _read_times(_read_column(table, "time"))
+    times, time_faults = _read_times(_read_column(table, "time"), unit)
     values, faults = _read_numbers(_read_column(table, "value"), "value")
     if "quality" in table.column_names:
         faults = np.where(faults, faults, quality_faults(_read_column(table, "quality"))).astype(np.uint8)
     return PointColumns(names, codes, times, time_faults, values, faults, point_to_row)
 
 
-def _from_wide(table: pa.Table) -> tuple[PointColumns, NDArray[np.intp]]:
+def _from_wide(table: pa.Table, unit: TimeUnit | None) -> tuple[PointColumns, NDArray[np.intp]]:
     """The points, signal after signal, and the row of each."""
     signals = [name for name in table.column_names if name not in ("time", ASSET)]
     # Nulls are no points, so the count is that of the values which are there; but looking at a cell costs as well.
     check_count(table.num_rows * len(signals) // MAX_CELLS_A_POINT)
     check_count(sum(table.num_rows - table.column(name).null_count for name in signals))
-    times, time_faults = _read_times(_read_column(table, "time"))
+    times, time_faults = _read_times(_read_column(table, "time"), unit)
     if not signals:
         raise BadRequest("The table has times, but no signal.")
     every_row = np.arange(table.num_rows)
@@ -250,11 +250,14 @@ def _from_wide(table: pa.Table) -> tuple[PointColumns, NDArray[np.intp]]:
     return PointColumns(signals, owners, times[row], time_faults[row], values, faults, pointer_of), row
 
 
-def _read_times(column: pa.Array) -> tuple[Times, Faults]:
+def _read_times(column: pa.Array, unit: TimeUnit | None) -> tuple[Times, Faults]:
     if _is_text(column.type):
-        return timestamps.from_arrow(column)
+        return timestamps.from_arrow(column) if unit is None else timestamps.from_number_texts(column, unit)
+    if unit is not None and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return timestamps.from_numbers(column, unit)
     if not pa.types.is_timestamp(column.type):
-        raise BadRequest("A column is of the wrong type.", [FieldError("/time", f"is {column.type}, not a timestamp")])
+        detail = f"is {column.type}, not a timestamp; `time-unit` names the unit of numbers"
+        raise BadRequest("A column is of the wrong type.", [FieldError("/time", detail)])
     if column.type.tz is None:
         raise BadRequest("Times need an offset from UTC.", [FieldError("/time", "is a timestamp without a time zone")])
     faults = np.zeros(len(column), dtype=np.uint8)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gridloom.monitoring.codec import Times
+from gridloom.monitoring.model import TimeUnit
 
 Faults = NDArray[np.uint8]
 
@@ -17,6 +18,9 @@ FINE: Final = 0
 MALFORMED: Final = 1
 WITHOUT_OFFSET: Final = 2
 
+_US_PER_UNIT: Final = {TimeUnit.SECONDS: 1_000_000, TimeUnit.MILLISECONDS: 1000, TimeUnit.MICROSECONDS: 1}
+_WHOLE: Final = r"^-?\d{1,18}$"
+_DECIMAL: Final = r"^-?\d{1,18}(\.\d+)?([eE][+]?\d{1,2})?$"
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IN_UTC: Final = len("2026-01-01T00:00:00Z")
 _WITH_OFFSET: Final = len("2026-01-01T00:00:00+00:00")
@@ -49,6 +53,44 @@ def from_arrow(texts: pa.Array) -> tuple[Times, Faults]:
             times[rows], faults[rows] = _cast_each(some)
         else:
             times[rows] = some_times
+    return times, faults
+
+
+def from_numbers(numbers: pa.Array, unit: TimeUnit) -> tuple[Times, Faults]:
+    """Microseconds since 1970 of each number of `unit`; nulls are malformed, as is what is not finite.
+
+    What would overflow is out of any range; the range check says so.
+    """
+    faults = np.zeros(len(numbers), dtype=np.uint8)
+    if numbers.null_count:
+        faults[numbers.is_null().to_numpy(zero_copy_only=False)] = MALFORMED
+        numbers = numbers.fill_null(0)
+    if pa.types.is_integer(numbers.type):
+        if pa.types.is_uint64(numbers.type):
+            numbers = pc.min_element_wise(numbers, pa.scalar(2**63 - 1, pa.uint64()))
+        whole = numbers.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        if unit is TimeUnit.NANOSECONDS:
+            return whole // 1000, faults
+        factor = _US_PER_UNIT[unit]
+        return np.clip(whole, -(2**62) // factor, 2**62 // factor) * factor, faults
+    values = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    faults[~np.isfinite(values)] = MALFORMED
+    per_unit = 0.001 if unit is TimeUnit.NANOSECONDS else _US_PER_UNIT[unit]
+    scaled = np.clip(np.nan_to_num(values) * per_unit, -(2.0**62), 2.0**62)
+    return np.rint(scaled).astype(np.int64), faults
+
+
+def from_number_texts(texts: pa.Array, unit: TimeUnit) -> tuple[Times, Faults]:
+    """The same of numbers that come as texts; whole ones keep every digit."""
+    texts = texts.cast(pa.string())
+    try:
+        return from_numbers(texts.cast(pa.int64()), unit)
+    except pa.ArrowInvalid:
+        pass
+    whole = _match_texts(texts, _WHOLE)
+    times, faults = from_numbers(pc.if_else(pa.array(whole), texts, None).cast(pa.int64()), unit)
+    decimal = ~whole & _match_texts(texts, _DECIMAL)
+    times[decimal], faults[decimal] = from_numbers(texts.filter(pa.array(decimal)).cast(pa.float64()), unit)
     return times, faults
 
 

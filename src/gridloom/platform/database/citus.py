@@ -58,7 +58,7 @@ PLACEMENTS: Final = (
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),
     *_spread_tables("asset", "asset_key", "physical_schedule_version", "capacity_holding", "dispatch_version"),
     *_spread_tables("asset", "asset_key", "delivery_anchor", "measured_day", "dispatched_day", "delivery_drift"),
-    *_spread_tables("asset", "asset_key", "reserve_shortfall"),
+    *_spread_tables("asset", "asset_key", "reserve_shortfall", "dispatch_acknowledgement"),
     *_spread_tables("asset", "asset_key", "statement_account"),
     *_spread_tables("asset", "asset_key", "logbook_entry", "exchange_notification", "exchange_notification_version"),
     *_spread_tables("asset", "asset_key", "unavailability", "unavailability_notification"),

@@ -158,6 +158,17 @@ class DispatchDeviation(ResponseBody):
     delivered: float
 
 
+class DispatchNotFollowed(ResponseBody):
+    version: int
+    time: datetime
+    at: datetime
+    reason: str | UnsetType = UNSET
+
+
+class DispatchAcknowledged(DispatchNotFollowed, kw_only=True):
+    status: Literal["RECEIVED", "APPLIED", "REJECTED"]
+
+
 class ReserveShortfall(ResponseBody):
     market: str
     start: datetime
@@ -324,6 +335,16 @@ _TYPES = (
         "dispatch.updated",
         DispatchUpdated,
         "The dispatch of a battery has changed, for the virtual assets that it backs or for its owner's schedule.",
+    ),
+    EventType(
+        "dispatch.acknowledged",
+        DispatchAcknowledged,
+        "The site of a battery has received, applied or rejected the dispatch of a quarter-hour.",
+    ),
+    EventType(
+        "dispatch.not-followed",
+        DispatchNotFollowed,
+        "The site of a battery reports that the battery does not follow its dispatch.",
     ),
     EventType(
         "dispatch.deviation",

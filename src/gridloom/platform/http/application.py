@@ -29,7 +29,7 @@ from gridloom.platform.http.admit import (
 from gridloom.platform.http.answer.errors import log_error, problem_of, report_broken_stream
 from gridloom.platform.http.answer.negotiation import negotiate
 from gridloom.platform.http.answer.render import EncodedResponse, prefetch_first_chunk, render_problem, send_response
-from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_content_type, receive_body
+from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_content_type, receive_body, unpack_body
 from gridloom.platform.http.decode.parameters import parameter_decoder_of, parse_parameter, split_query
 from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher
 from gridloom.platform.http.fields import QueryParameters
@@ -315,7 +315,7 @@ class Application:
         request.content_type = read_content_type(request)
         holder = network_of(request.address) if caller is None else request.holder
         with self.bodies.hold(holder) as held:
-            body = await receive_body(request, receive, held)
+            body = await unpack_body(request, await receive_body(request, receive, held), held)
             arguments["body"] = await decode_body(request, body, holder)
             return await run(request, arguments, body, self.replicas, self.check_replay)
 

@@ -62,6 +62,8 @@ class BodyFormat:
     media_types: tuple[str, ...] = (JSON,)
     schema: dict[str, Any] | None = field(default=None, hash=False)
     """The JSON Schema of a raw body, where it comes as JSON."""
+    may_be_gzip: bool = False
+    """Whether the body may come with `Content-Encoding: gzip`; the limit is that of what it unpacks to."""
 
 
 BULK: Final = BodyFormat(limit_bytes=64 * MEBIBYTE)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from gridloom.kernel.problem import Problem
+
 T = TypeVar("T")
 
 JSON = "application/json"
@@ -26,6 +28,9 @@ class Response(Generic[T]):
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     etag: str | None = None
+    problem: Problem | None = None
+    """In place of the body and the status, of a change of which a part was refused and the rest is committed: a problem
+    that is raised undoes all of it."""
 
 
 @dataclass(frozen=True, slots=True)

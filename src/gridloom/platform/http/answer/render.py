@@ -45,6 +45,8 @@ def render(request: Request, result: Any) -> EncodedResponse:
         headers.update(result.headers)
         if result.etag is not None:
             headers["ETag"] = quoted(result.etag)
+        if result.problem is not None:
+            return render_problem(result.problem, request.path, request.request_id)
         result = result.body
     deprecation = request.operation.deprecation
     if deprecation is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable
 from types import TracebackType
@@ -33,6 +34,8 @@ RETRY_AFTER_S: Final = 1
 REJECTION_PAUSE_S: Final = 0.25
 """Before an organisation is answered that its share is used up: large bodies repeated without a break would take from
 others by their rejections alone."""
+GZIP_PIECE_BYTES: Final = 256 * KIBIBYTE
+"""A gzip body is unpacked piece by piece, so that it never holds much more memory than it was given."""
 SMALL_BYTES: Final = 64 * KIBIBYTE
 """Bodies up to this size are always let in, so that large ones of others do not prevent a login or a bid."""
 PACE_WINDOW_S = 2.0
@@ -45,7 +48,10 @@ def read_content_type(request: Request) -> str:
     media_types = request.operation.body_format.media_types
     if media_type not in media_types:
         raise UnsupportedMediaType(f"The Content-Type is to be {' or '.join(media_types)}.")
-    if request.header("content-encoding") not in (None, "identity"):
+    encoding = request.header("content-encoding")
+    if encoding == "gzip" and request.operation.body_format.may_be_gzip:
+        return media_type
+    if encoding not in (None, "identity"):
         raise UnsupportedMediaType("Bodies are taken as they are, without Content-Encoding.")
     return media_type
 
@@ -92,6 +98,32 @@ async def receive_body(request: Request, receive: Receive, held: BodyReservation
     if len(chunks) == 1:
         return chunks[0]
     return b"".join(chunks) if size <= SUBPROCESS_MIN_BYTES else await asyncio.to_thread(b"".join, chunks)
+
+
+async def unpack_body(request: Request, body: bytes, held: BodyReservation) -> bytes:
+    """The body without its Content-Encoding, where it has one that the operation takes."""
+    if request.header("content-encoding") != "gzip":
+        return body
+    limit_bytes = request.operation.body_format.limit_bytes
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while not unpacker.eof and (body or (pieces and pieces[-1])):
+            if pieces:
+                pieces.append(await asyncio.to_thread(unpacker.decompress, body, GZIP_PIECE_BYTES))
+            else:
+                pieces.append(unpacker.decompress(body, GZIP_PIECE_BYTES))
+            body = unpacker.unconsumed_tail
+            size += len(pieces[-1])
+            if size > limit_bytes:
+                raise PayloadTooLarge(f"The body may unpack to up to {limit_bytes} bytes.")
+            held.grow_to(max(size, held.size_bytes))
+    except zlib.error:
+        raise BadRequest("The body is not gzip, as its Content-Encoding says.") from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise BadRequest("The gzip of the body is cut off, or something follows it.")
+    return b"".join(pieces)
 
 
 async def decode_body(request: Request, body: bytes, holder: Hashable | None) -> Any:

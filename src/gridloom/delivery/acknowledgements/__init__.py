@@ -1,0 +1,1 @@
+"""What sites say of their batteries' dispatch, quarter-hour by quarter-hour."""
