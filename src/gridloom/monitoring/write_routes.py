@@ -6,8 +6,6 @@ from collections.abc import Collection
 from typing import Annotated, Any
 from uuid import UUID
 
-from gridloom.edge import Request, Response, operation
-from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound, Unprocessable
 from gridloom.monitoring import metrics, views
@@ -19,6 +17,8 @@ from gridloom.monitoring.ingest.parsing import CachedClock, keep_valid, parse_li
 from gridloom.monitoring.model import REASONS, Received
 from gridloom.monitoring.quota import QuotaExceeded, Quotas
 from gridloom.physical_assets.store import find_ids_by_name
+from gridloom.platform.http import Request, Response, operation
+from gridloom.platform.identity.authorization import authorize_asset
 
 TAG = "Asset monitoring"
 CREATE = Permission.CREATE_MONITORING

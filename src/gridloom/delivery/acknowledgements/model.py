@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Instant, RequestBody, ResponseBody
+from gridloom.platform.http import Instant, RequestBody, ResponseBody
 
 
 class AcknowledgementStatus(StrEnum):

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.delivery.acknowledgements import store
 from gridloom.delivery.acknowledgements.model import (
     NEGATIVE_STATUSES,
@@ -17,15 +16,16 @@ from gridloom.delivery.acknowledgements.model import (
     AcknowledgementStatus,
     NewAcknowledgement,
 )
-from gridloom.edge import Page, PagedWindow, Request, operation
-from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Unprocessable
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.window_query import check_order
+from gridloom.platform.database.clock import platform_now_to_the_ms
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import Page, PagedWindow, Request, operation
+from gridloom.platform.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES

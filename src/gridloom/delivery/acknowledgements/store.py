@@ -9,7 +9,6 @@ from uuid import UUID
 import asyncpg
 from msgspec import UNSET
 
-from gridloom.database.pool import Database
 from gridloom.delivery.acknowledgements.model import (
     Acknowledgement,
     AcknowledgementCursor,
@@ -18,6 +17,7 @@ from gridloom.delivery.acknowledgements.model import (
     NewAcknowledgement,
 )
 from gridloom.kernel.market_time import period_number, period_start
+from gridloom.platform.database.pool import Database
 
 
 async def has_version(db: Database, asset_key: int, version: int) -> bool:

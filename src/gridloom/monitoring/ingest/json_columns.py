@@ -17,9 +17,9 @@ from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, TooManyPoints, check_count, check_names
 from gridloom.monitoring.ingest.json_rows import check_keys, loose_numbers, loose_times, mapping, read, unreadable
 from gridloom.monitoring.ingest.timestamps import Faults
+from gridloom.monitoring.model import TimeUnit
 from gridloom.platform.http.fields import escape
 from gridloom.platform.http.long_bodies.slices import count_in_slices
-from gridloom.monitoring.model import TimeUnit
 
 MAX_SERIES = 100_000
 """Each costs some work of its own, however few points it has."""

@@ -21,12 +21,12 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.long_bodies.slices import count_in_slices
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import Codes, PointColumns, TooManyPoints, check_count, check_names, error
 from gridloom.monitoring.ingest.timestamps import Faults
 from gridloom.monitoring.model import MAX_POINTS, Reason, TimeUnit
+from gridloom.platform.http.long_bodies.slices import count_in_slices
 
 NO_TIME: Final = np.iinfo(np.int64).min
 """Of a line without a time: it is now."""
