@@ -124,6 +124,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         "GET /monitoring/{physicalAssetID}/datapoints/sum/detailed": "Read:monitoring",
         "GET /monitoring/{physicalAssetID}/stream": "Read:monitoring",
         "POST /monitoring/datapoints": "Create:monitoring",
+        "POST /monitoring/write": "Create:monitoring",
     },
     "virtual_assets": {
         f"GET {_ORGANISATION}/virtual-assets": "Read:virtual-assets",
@@ -163,6 +164,8 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "delivery": {
         f"GET {_ASSET}/dispatch": "Read:schedules",
+        f"GET {_ASSET}/dispatch/acknowledgements": "Read:schedules",
+        f"POST {_ASSET}/dispatch/acknowledgements": "Create:monitoring",
         f"GET {_ASSET}/performance": "Read:monitoring",
         f"GET {_VIRTUAL}/position": "Read:virtual-assets",
         "GET /delivery/runs": "Read:schedules",
@@ -269,6 +272,7 @@ ALL: Final[Mapping[str, str]] = {
 }
 
 _OF_ASSETS: Final = "POST /monitoring/datapoints"
+_LINES: Final = "POST /monitoring/write"
 
 MARKED: Final[Mapping[str, frozenset[str]]] = {
     "shows a secret": frozenset(
@@ -290,6 +294,8 @@ MARKED: Final[Mapping[str, frozenset[str]]] = {
         {
             "POST /monitoring/{physicalAssetID}/datapoints",
             _OF_ASSETS,
+            _LINES,
+            f"POST {_ASSET}/dispatch/acknowledgements",
             f"POST {_VIRTUAL}/optimisations",
             f"POST {_VIRTUAL}/repairs",
             f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/optimisations",
@@ -298,7 +304,7 @@ MARKED: Final[Mapping[str, frozenset[str]]] = {
             "PUT /sandbox/simulator/step",
         }
     ),
-    "keeps to the assets of a key": frozenset({"GET /physical-assets", _OF_ASSETS, "GET /events"}),
+    "keeps to the assets of a key": frozenset({"GET /physical-assets", _OF_ASSETS, _LINES, "GET /events"}),
     "is free to a key of any asset": frozenset(
         {
             "POST /auth/logout",

@@ -21,7 +21,17 @@ import pytest
 from tests.client.script import ORGANISATION
 from tests.each import for_each
 
-from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
+from gridloom_client import (
+    ARROW,
+    JSON,
+    PARQUET,
+    AsyncClient,
+    Client,
+    PointsRefusedError,
+    Rows,
+    Table,
+    UnprocessableError,
+)
 from gridloom_client.answers import DataPoints, SeriesPoint
 from gridloom_client.batching import cut_frame, watch_progress
 from gridloom_client.frames import arrow_of, plain_body, plain_row, rows_of, shape_table
@@ -244,7 +254,7 @@ class TestAFrame:
         written = {"received": 40, "written": 30, "overwritten": 8, "refused": 2, "refusals": [refusal]}
         service = Recorder(msgspec.json.encode(written))
         frame = pd.DataFrame({"active_power": np.arange(100.0)}, index=pd.DatetimeIndex(TIMES))
-        outcome = service.client.monitoring.write("1", frame)
+        outcome = service.client.monitoring.write("1", frame, partial=True)
         sent = [pa.ipc.open_stream(request.content).read_all() for request in service.requests]
         assert [table.num_rows for table in sent] == [40, 40, 20]
         assert pa.concat_tables(sent)["active_power"].to_pylist() == list(range(100))
@@ -253,6 +263,21 @@ class TestAFrame:
             f"/{row}/active_power" for row in (3, 4, 5, 6, 43, 44, 45, 46, 83, 84)
         ), "ten at most, as the service itself names"
         assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
+
+    def test_with_refused_points_raises_unless_part_of_it_will_do(self):
+        refusal = {"reason": "INVALID_VALUE", "detail": "the value is not a number", "count": 2, "pointers": []}
+        written = {"received": 3, "written": 1, "overwritten": 0, "refused": 2, "refusals": [refusal]}
+        nothing = {**written, "written": 0, "refused": 3, "type": "/docs/problems/nothing-written", "status": 422}
+        stored = Recorder(msgspec.json.encode(written)).client.monitoring
+        with pytest.raises(
+            PointsRefusedError, match="2 of 3 points were refused: 2 since the value is not a number"
+        ) as it:
+            stored.write("1", {})
+        assert it.value.written == stored.write("1", {}, partial=True)
+        refusing = Client(api_key="k", transport=httpx2.MockTransport(lambda _: httpx2.Response(422, json=nothing)))
+        assert refusing.monitoring.write("1", {}, partial=True).refused == 3
+        with pytest.raises(UnprocessableError):
+            refusing.monitoring.write_many({})
 
     def test_of_many_assets_adds_up_by_asset(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 100)
@@ -291,7 +316,7 @@ class TestAFrame:
         ]
         client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
         frame = pd.DataFrame({"physical_asset_id": "1", "active_power": 1.5}, index=pd.DatetimeIndex(TIMES))
-        outcome = client.monitoring.write_many(frame)
+        outcome = client.monitoring.write_many(frame, partial=True)
         assert [(one.physical_asset_id.int, one.written, one.overwritten) for one in outcome.assets] == [
             *((2, 9, 90), (1, 2, 20), (3, 4, 40))
         ]

@@ -271,7 +271,7 @@ class TestATable:
         parts_kw[PartKind.VIRTUAL, 8] = np.array([100.0, 0.0])
         planned, half = np.array([True, False]), np.full(2, 500.0)
         series = DispatchSeries(1, 2_000_000, planned, half, half, np.full(2, 2000.0), parts_kw)
-        [batch] = [one async for one in _stream_batches(series)]
+        [batch] = [one async for one in _stream_batches(series, {})]
         assert batch.drop_columns(["time"]).to_pylist() == [
             {
                 "power": 107.0,
@@ -282,6 +282,7 @@ class TestATable:
                 "afrrPosPower": 16.0,
                 "afrrNegPower": 32.0,
                 "stateOfChargePercentage": 25.0,
+                "acknowledgement": None,
             }
         ]
 
@@ -298,7 +299,7 @@ class TestAnAnswer:
         planned, half = np.array([True, False, True]), np.full(3, 500.0)
         series = DispatchSeries(4, 2_000_000, planned, half, half, np.full(3, 2000.0), shuffled)
         battery, ids = uuid4(), {9: uuid4(), 7: uuid4(), 6: uuid4()}
-        answer = json.loads(_dispatch_json(battery, series, ids))
+        answer = json.loads(_dispatch_json(battery, series, ids, {}))
         named = [{"virtualAssetID": str(ids[7])}, {}, {"virtualAssetID": str(ids[9])}]
 
         def virtual(*powers: float) -> list[dict[str, Any]]:

@@ -67,12 +67,54 @@ class TestWriting:
         }
 
     async def test_refuses_what_lies_far_ahead_of_the_platforms_clock(self, owner: Any, asset: str) -> None:
-        answer = await write(owner, asset, [{"signal": "x", "time": "2099-01-01T00:00:00Z", "value": 1}])
-        assert answer["refusals"][0]["reason"] == "TIME_OUT_OF_RANGE"
         now = datetime.fromisoformat((await owner.viewer.get("/sandbox/clock")).json()["now"])
-        for ahead, outcome in ((timedelta(hours=23, minutes=59), (1, 0)), (timedelta(hours=24, minutes=1), (0, 1))):
-            answer = await write(owner, asset, [{"signal": "x", "time": (now + ahead).isoformat(), "value": 1}])
-            assert (answer["written"], answer["refused"]) == outcome, "a day ahead, and no more"
+        for ahead, outcome in ((timedelta(hours=23, minutes=59), 200), (timedelta(hours=24, minutes=1), 422)):
+            row = {"signal": "x", "time": (now + ahead).isoformat(), "value": 1}
+            await write(owner, asset, [row], outcome)  # a day ahead, and no more
+
+    async def test_of_which_nothing_is_left_is_a_problem_with_the_faults(self, owner: Any, asset: str) -> None:
+        good = {"signal": "x", "time": DAY[0], "value": 1}
+        problem = await write(owner, asset, [good | {"time": "2099-01-01T00:00:00Z"}, good | {"value": "x"}], 422)
+        assert problem["type"] == "/docs/problems/nothing-written"
+        assert [problem[name] for name in ("received", "written", "refused")] == [2, 0, 2]
+        assert {one["reason"] for one in problem["refusals"]} == {"TIME_OUT_OF_RANGE", "INVALID_VALUE"}
+        assert {error["pointer"] for error in problem["errors"]} == {"/1/value", "/0/time"}
+        assert (await write(owner, asset, [good, good | {"value": "x"}]))["refused"] == 1
+        assert (await write(owner, asset, {}))["received"] == 0
+
+    @pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+    async def test_takes_numbers_as_times_in_every_format(
+        self, owner: Any, asset: str, unit: str, per_second: int
+    ) -> None:
+        """A bool, a text and a number that is none are no times, wherever they stand."""
+        start = int(datetime.fromisoformat(DAY[0]).timestamp())
+        times = [(start + second) * per_second for second in range(4)]
+        half, url = times[3] + (0.5 if unit == "s" else per_second // 2), f"/monitoring/{asset}/datapoints"
+        arrow = stream_of(pa.table({"time": times, "a": [1.0, 2.0, 3.0, 4.0]}))
+        rows = "\n".join(json.dumps({"signal": "d", "time": time, "value": 1}) for time in [*times, True, "x", half])
+        columns = {"e": {"time": [*times, half], "value": [1] * 5}, "f": {"time": [DAY[0], times[0]], "value": [1, 2]}}
+        bodies = (
+            (arrow, ARROW, 4, 0),
+            (f"time,b\n{times[0]},1\n{half},2\n1e400,3\n{DAY[0]},4\n".encode(), "text/csv", 2, 2),
+            (f"time,c\n{times[0]},1\n{times[1]},2\n".encode(), "text/csv", 2, 0),
+            (rows.encode(), "application/x-ndjson", 5, 2),
+            (json.dumps(columns).encode(), "application/json", 6, 1),
+            (json.dumps({"g": {"time": times, "value": [1] * 4}}).encode(), "application/json", 4, 0),
+        )
+        for body, media_type, written, refused in bodies:
+            answer = await owner.engineer.post(
+                url, content=body, headers={"Content-Type": media_type}, params={"time-unit": unit}
+            )
+            counts = answer.json()
+            assert (counts.get("written"), counts.get("refused")) == (written, refused), (media_type, answer.text)
+        found = (await read(owner, asset, start=DAY[0], end=DAY[1]))["data"]
+        assert {name: (points[0]["time"][:19], points[-1]["time"][17:]) for name, points in found.items()} == {
+            **dict.fromkeys("ag", (DAY[0][:19], "03Z")),
+            **dict.fromkeys("bde", (DAY[0][:19], "03.500Z")),
+            **{"c": (DAY[0][:19], "01Z"), "f": (DAY[0][:19], "00Z")},
+        }
+        without = await owner.engineer.post(url, content=arrow, headers={"Content-Type": ARROW})
+        assert (without.status_code, "time-unit" in without.text) == (400, True)
 
     async def test_of_many_assets_takes_one_request(self, owner: Any, asset: str) -> None:
         other = str((await register_asset(owner)).id)

@@ -92,11 +92,7 @@ async def write_datapoints_of_many(
     """
     entry, clock = request.resources[TelemetryEntry], request.resources[CachedClock]
     received = await receive(request, body, clock, many=True, unit=query.time_unit)
-    keys: dict[UUID | None, int] = {}
-    owners: dict[UUID | None, UUID] = {}
-    for asset_id in received.assets:
-        authorized = await authorize_asset(entry.choose_pool(request), request.caller, asset_id, CREATE)
-        keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
+    keys, owners = await _authorize_assets(request, received.assets)
     if request.holder is not None:
         await request.resources[Quotas].admit(request.pool, received, owners, clock.now_us)
     stored = await entry.store(request, received, keys, clock.now_us)
@@ -134,19 +130,28 @@ async def write_lines(
     lines = await parse_line_protocol(request, body, query.precision)
     metrics.POINTS.labels("skipped").inc(lines.texts)
     ids = await _identify_assets(request, lines)
-    keys: dict[UUID | None, int] = {}
-    owners: dict[UUID | None, UUID] = {}
-    for asset_id in set(ids.values()):
-        try:
-            authorized = await authorize_asset(entry.choose_pool(request), request.caller, asset_id, CREATE)
-        except NotFound as error:
-            raise Forbidden(error.detail) from None
-        keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
+    try:
+        keys, owners = await _authorize_assets(request, set(ids.values()))
+    except NotFound as error:
+        raise Forbidden(error.detail) from None
     received = await keep_valid(request, lines, {text: str(one) for text, one in ids.items()}, clock)
     if request.holder is not None:
         await request.resources[Quotas].admit(request.pool, received, owners, clock.now_us)
     stored = await entry.store(request, received, keys, clock.now_us)
     return Response(None, problem=_refuse_lines(lines, received, stored.values()))
+
+
+async def _authorize_assets(
+    request: Request, asset_ids: Collection[UUID]
+) -> tuple[dict[UUID | None, int], dict[UUID | None, UUID]]:
+    """The key and the owner of each asset; a problem where the caller may not write one of them."""
+    pool = request.resources[TelemetryEntry].choose_pool(request)
+    keys: dict[UUID | None, int] = {}
+    owners: dict[UUID | None, UUID] = {}
+    for asset_id in asset_ids:
+        authorized = await authorize_asset(pool, request.caller, asset_id, CREATE)
+        keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
+    return keys, owners
 
 
 async def _identify_assets(request: Request, lines: ParsedLines) -> dict[str, UUID]:

@@ -201,6 +201,7 @@ class _LineReader:
         self._faulty_lines = self._texts = 0
 
     def read_line(self, number: int, line: str) -> None:
+        line = line.removesuffix("\r")
         parts = line.split(" ")
         if '"' in line or "\\" in line or not 2 <= len(parts) <= 3 or not all(parts) or line[0] == "#":
             self._read_unusual_line(number, line)
@@ -253,7 +254,7 @@ class _LineReader:
             self._codes.append(code)
             self._numbers.append(text)
         if len(self._codes) > before:
-            self._lines.append((number, series.asset_code, time.rstrip("\r"), len(self._codes) - before))
+            self._lines.append((number, series.asset_code, time, len(self._codes) - before))
             check_count(len(self._codes))
 
     def read_series(self, text: str) -> _Series:

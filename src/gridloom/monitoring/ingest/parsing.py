@@ -123,7 +123,9 @@ class CachedClock:
         return self.now_us
 
 
-async def receive(request: Request, body: bytes, clock: CachedClock, *, many: bool, unit: TimeUnit | None) -> Received:
+async def receive(
+    request: Request, body: bytes, clock: CachedClock, *, many: bool, unit: TimeUnit | None = None
+) -> Received:
     """The points of a request's body."""
     metrics.BODY_BYTES.labels(request.content_type).inc(len(body))
     received = await _parse_by_size(request, body, many, unit, await clock.about_now(request.pool))

@@ -19,8 +19,8 @@ MALFORMED: Final = 1
 WITHOUT_OFFSET: Final = 2
 
 _US_PER_UNIT: Final = {TimeUnit.SECONDS: 1_000_000, TimeUnit.MILLISECONDS: 1000, TimeUnit.MICROSECONDS: 1}
-_WHOLE: Final = r"^-?\d{1,18}$"
-_DECIMAL: Final = r"^-?\d{1,18}(\.\d+)?([eE][+]?\d{1,2})?$"
+_WHOLE: Final = r"^-?[0-8]?\d{1,18}$"
+_DECIMAL: Final = r"^-?\d{1,19}(\.\d+)?([eE][+]?\d{1,2})?$"
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _IN_UTC: Final = len("2026-01-01T00:00:00Z")
 _WITH_OFFSET: Final = len("2026-01-01T00:00:00+00:00")
