@@ -138,9 +138,8 @@ class TestWriting:
         )
         assert answer.status_code == 204, answer.text
         latest = (await owner.viewer.get(f"/monitoring/{asset.id}/datapoints/latest")).json()["data"]
-        assert latest == dict.fromkeys(
-            ("active_power", "state_of_charge"), {"time": "2019-05-02T16:12:41.098Z", "value": 5.0}
-        )
+        point = {"time": "2019-05-02T16:12:41.098Z", "value": 5.0}
+        assert latest == {"active_power": point, "state_of_charge": point}
 
     async def test_of_which_some_are_refused_stores_the_others(self, owner: Any, asset: str) -> None:
         lines = f"m,asset={asset} value=1 1774738800\nnonsense\nm,asset={asset} value=nan 1774738801\nm value=1\n"
