@@ -18,6 +18,7 @@ from gridloom.delivery.acknowledgements.model import (
 )
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 
 async def has_version(db: Database, asset_key: int, version: int) -> bool:
@@ -27,24 +28,27 @@ async def has_version(db: Database, asset_key: int, version: int) -> bool:
     return found is not None
 
 
+_ADD = NamedStatement("""
+insert into dispatch_acknowledgement (asset_key, period, version, status, at, reason, author_id, recorded_at)
+values (:asset_key, :period, :version, :status, :at, :reason, :author_id, :now) on conflict do nothing
+returning period, version, status, at, reason, recorded_at
+""")
+
+
 async def add_acknowledgement(
     db: Database, asset_key: int, new: NewAcknowledgement, author_id: UUID, now: datetime
 ) -> Acknowledgement | None:
     """None where the same was recorded before: a repeated statement is one fact."""
-    row = await db.fetchrow(
-        """insert into dispatch_acknowledgement (asset_key, period, version, status, at, reason, author_id, recorded_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing
-           returning period, version, status, at, reason, recorded_at""",
-        asset_key,
-        period_number(new.time),
-        new.version,
-        new.status.value,
-        new.at,
-        new.reason,
-        author_id,
-        now,
+    rows = await _ADD.fetch(
+        db,
+        new,
+        asset_key=asset_key,
+        period=period_number(new.time),
+        status=new.status.value,
+        author_id=author_id,
+        now=now,
     )
-    return None if row is None else _read_row(row)
+    return _read_row(rows[0]) if rows else None
 
 
 async def read_same(db: Database, asset_key: int, new: NewAcknowledgement) -> Acknowledgement:
