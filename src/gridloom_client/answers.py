@@ -16,7 +16,7 @@ from gridloom_client.response_types import NamedRows, Record, ResponseStruct, Ro
 
 
 class Acknowledgement(ResponseStruct):
-    """What the site said of a quarter-hour, and when the platform heard it."""
+    """A statement of the site about a quarter-hour, and when the platform recorded it."""
 
     version: int  # Version of the dispatch that is meant
     status: str  # What became of the dispatch
@@ -939,7 +939,7 @@ class Latest(ResponseStruct, NamedRows):
 
 
 class LatestAcknowledgement(ResponseStruct):
-    """What the site said last of a quarter-hour."""
+    """The last statement of the site about a quarter-hour."""
 
     version: int  # Version of the dispatch that is meant
     status: str  # What became of the dispatch

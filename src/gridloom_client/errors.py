@@ -4,7 +4,7 @@ GridloomError
 ├── TransportError                  no answer: not reached, or the connection was lost
 ├── ResponseError                     an answer that is not what the contract says
 ├── CredentialsError                nothing to sign in with, or no longer
-├── PointsRefusedError              telemetry was stored but for some points, and nobody said that this will do
+├── PointsRefusedError              some points of telemetry were refused, the others are stored
 └── ProblemError                    the service answered with a problem
     ├── BadRequestError 400         ├── PreconditionFailedError 412     ├── UnprocessableError 422
     ├── UnauthenticatedError 401    ├── PayloadTooLargeError 413        ├── PreconditionRequiredError 428

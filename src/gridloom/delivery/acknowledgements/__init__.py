@@ -1,1 +1,1 @@
-"""What sites say of their batteries' dispatch, quarter-hour by quarter-hour."""
+"""Acknowledgements: statements of sites about their batteries' dispatch, quarter-hour by quarter-hour."""

@@ -12,7 +12,7 @@ from gridloom.platform.http import Instant, RequestBody, ResponseBody
 
 
 class AcknowledgementStatus(StrEnum):
-    """What became of the dispatch of a quarter-hour at the site."""
+    """The outcome of the dispatch of a quarter-hour at the site."""
 
     RECEIVED = "RECEIVED"
     APPLIED = "APPLIED"
@@ -35,7 +35,7 @@ class NewAcknowledgement(RequestBody):
 
 
 class LatestAcknowledgement(ResponseBody):
-    """What the site said last of a quarter-hour."""
+    """The last statement of the site about a quarter-hour."""
 
     version: int
     status: AcknowledgementStatus
@@ -44,7 +44,7 @@ class LatestAcknowledgement(ResponseBody):
 
 
 class Acknowledgement(LatestAcknowledgement, kw_only=True):
-    """What the site said of a quarter-hour, and when the platform heard it."""
+    """A statement of the site about a quarter-hour, and when the platform recorded it."""
 
     time: datetime
     recorded_at: datetime

@@ -49,7 +49,7 @@ _ESCAPED: Final = re.compile(r"\\([,= \\])")
 
 
 class _Series(NamedTuple):
-    """What the first part of a line says, measurement and tags, which most lines of a body repeat."""
+    """The first part of a line, measurement and tags, which most lines of a body repeat."""
 
     asset_code: int
     signal: str
@@ -260,12 +260,12 @@ class _LineReader:
     def read_series(self, text: str) -> _Series:
         measurement, *tags = _PART.findall(text)
         values = {name: value for name, sign, value in map(_split_unescaped, tags) if sign}
-        asset = _unescape(values.get("asset", ""))
+        asset = _remove_escapes(values.get("asset", ""))
         if not asset:
             return _Series(0, "", "the line has no tag `asset` with a battery's id or name")
         code = self._assets.setdefault(asset, len(self._assets))
         check_names(self._assets)
-        return _Series(code, _unescape(values.get("signal") or measurement))
+        return _Series(code, _remove_escapes(values.get("signal") or measurement))
 
     @property
     def assets(self) -> list[str]:
@@ -306,10 +306,10 @@ def _split_unescaped(text: str) -> tuple[str, str, str]:
         return text.partition("=")
     match = re.match(r"(?>\\.|[^=\\])++", text, re.DOTALL)
     end = match.end() if match else 0
-    return _unescape(text[:end]), text[end : end + 1], text[end + 1 :]
+    return _remove_escapes(text[:end]), text[end : end + 1], text[end + 1 :]
 
 
-def _unescape(text: str) -> str:
+def _remove_escapes(text: str) -> str:
     return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 
