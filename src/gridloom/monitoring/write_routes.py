@@ -200,7 +200,7 @@ def _refuse_lines(lines: ParsedLines, received: Received, stored: Collection[Sto
 
 
 def _count_outcome(received: Received, stored: Collection[Stored]) -> dict[str, Any]:
-    """What was received by what became of it; a problem where none of it is stored."""
+    """The points received, by outcome; a problem where none of them is stored."""
     refusals = received.refusals
     counts = {
         "received": received.count,
