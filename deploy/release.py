@@ -49,6 +49,10 @@ def check_release(version: str, root: Path) -> None:
         sys.exit(f"pyproject.toml says {package}, not {version}.")
     if not re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text(), re.M):
         sys.exit(f"CHANGELOG.md has no section '## {version} - YYYY-MM-DD'.")
+    list_tags = ["git", "tag", "--list", f"v{version}"]
+    tagged = subprocess.run(list_tags, cwd=root, capture_output=True, text=True, check=True)  # noqa: S603
+    if tagged.stdout.strip():
+        sys.exit(f"v{version} is tagged already: a release is made once. Choose the next version.")
     changed = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True)  # noqa: S607
     if changed.stdout.strip():
         sys.exit(f"There are uncommitted changes:\n{changed.stdout}")

@@ -273,3 +273,30 @@ class TestSettings:
     def test_give_the_shares_of_organisations(self) -> None:
         settings = read_settings({"GRIDLOOM_SHARE_EVENT_STREAMS": "7", "GRIDLOOM_RATE_LIMIT": "600"}, NOWHERE)
         assert settings.shares == ShareLimits(event_streams=7, requests_per_minute=600)
+
+
+class TestASecret:
+    KEY = "a-long-and-random-text-of-32-signs"
+
+    def test_may_stand_in_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text(f"{self.KEY}\n")
+        (tmp_path / "address").write_text("postgresql://gridloom:a/b#c@db/grid\n")
+        given = {
+            "GRIDLOOM_SECRETS_KEY_FILE": str(tmp_path / "key"),
+            "GRIDLOOM_DATABASE_URL_FILE": str(tmp_path / "address"),
+        }
+        read = read_settings(given, NOWHERE)
+        assert (read.secrets_key, read.database_url) == (self.KEY, "postgresql://gridloom:a%2Fb%23c@db/grid")
+        assert find_unknown_variables(given, NOWHERE) == {}
+
+    @pytest.mark.parametrize(
+        ("given", "fault"),
+        [
+            ({"GRIDLOOM_SECRETS_KEY_FILE": "/nowhere/key"}, "GRIDLOOM_SECRETS_KEY_FILE names /nowhere/key"),
+            ({"GRIDLOOM_SECRETS_KEY_FILE": "/nowhere/key", "GRIDLOOM_SECRETS_KEY": KEY}, "not both"),
+            ({"GRIDLOOM_ENVIRONMENT": "production", "GRIDLOOM_SECRETS_KEY": "short"}, "has 5 characters"),
+        ],
+    )
+    def test_that_cannot_be_used_is_refused_by_every_command(self, given: dict[str, str], fault: str) -> None:
+        with pytest.raises(SettingsError, match=fault):
+            read_settings(given, NOWHERE)

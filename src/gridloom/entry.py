@@ -12,9 +12,9 @@ HELP_COLUMNS: Final = 80
 def main() -> None:
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
-        from importlib.metadata import version
+        from gridloom.platform.release import release_name
 
-        sys.stdout.write(version("gridloom") + "\n")
+        sys.stdout.write(release_name() + "\n")
     elif words in ([], ["--help"], ["-h"]):
         from gridloom_client.commands.directory import write_help
 

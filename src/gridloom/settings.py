@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from gridloom.kernel.codes import EicKind, check_eic
+from gridloom.kernel.database_address import parse_database_address
 from gridloom.kernel.environment import Environment
 from gridloom.kernel.networks import Network, parse_address, parse_network
 from gridloom.kernel.shares import ShareLimits
@@ -101,7 +102,7 @@ def parse_settings(
     its variable."""
     values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
     known: dict[str, Any] = {}
-    faults = {}
+    faults = _read_secret_files(values)
     for variable, (name, parse) in VARIABLES.items():
         text = values.get(variable, "").strip()
         if not text:
@@ -120,7 +121,31 @@ def parse_settings(
         log_format=known.get("log_format", "json" if settings.environment == "production" else "console"),
         simulator=known.get("simulator", settings.environment == "sandbox") and settings.environment == "sandbox",
     )
+    key = completed.secrets_key
+    if completed.environment == "production" and key is not None and len(key) < MIN_SECRETS_KEY_LENGTH:
+        faults["GRIDLOOM_SECRETS_KEY"] = (
+            f"GRIDLOOM_SECRETS_KEY has {len(key)} characters; a production needs {MIN_SECRETS_KEY_LENGTH} random ones, "
+            "for example from openssl rand -base64 32. A former key goes into GRIDLOOM_FORMER_SECRETS_KEYS."
+        )
     return completed, faults
+
+
+def _read_secret_files(values: dict[str, str]) -> dict[str, str]:
+    """Read each `NAME_FILE` into `NAME`; a sentence for each that cannot be read."""
+    faults = {}
+    for variable in SECRETS:
+        place = values.get(f"{variable}_FILE", "").strip()
+        if not place:
+            continue
+        if values.get(variable, "").strip():
+            faults[variable] = f"Set {variable} or {variable}_FILE, not both."
+            continue
+        try:
+            values[variable] = Path(place).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            faults[variable] = f"{variable}_FILE names {place}, which cannot be read: {reason}."
+    return faults
 
 
 def address_of(settings: Settings) -> str:
@@ -184,10 +209,9 @@ def _read_address(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
-def _read_addresses(*schemes: str) -> Callable[[str], tuple[str, ...]]:
+def _read_database_addresses(text: str) -> tuple[str, ...]:
     """Several with spaces in between: a comma may stand within one."""
-    read = _read_address(*schemes)
-    return lambda text: tuple(read(address) for address in text.split())
+    return tuple(parse_database_address(address) for address in text.split())
 
 
 def _read_contact(text: str) -> str:
@@ -215,9 +239,9 @@ _SHARE = "shares."
 
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
-    "GRIDLOOM_DATABASE_URL": ("database_url", _read_address("postgresql", "postgres")),
-    "GRIDLOOM_READ_DATABASE_URL": ("read_database_urls", _read_addresses("postgresql", "postgres")),
-    "GRIDLOOM_TELEMETRY_DATABASE_URL": ("telemetry_database_url", _read_address("postgresql", "postgres")),
+    "GRIDLOOM_DATABASE_URL": ("database_url", parse_database_address),
+    "GRIDLOOM_READ_DATABASE_URL": ("read_database_urls", _read_database_addresses),
+    "GRIDLOOM_TELEMETRY_DATABASE_URL": ("telemetry_database_url", parse_database_address),
     "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
     "GRIDLOOM_HOST": ("host", _read_text),
     "GRIDLOOM_PORT": ("port", _whole_between(1, 65535)),
@@ -272,6 +296,20 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
 """Each variable, the setting that it fills (after `shares.` one of the limits) and how it is read."""
 
 
+SECRETS = (
+    "GRIDLOOM_DATABASE_URL",
+    "GRIDLOOM_READ_DATABASE_URL",
+    "GRIDLOOM_TELEMETRY_DATABASE_URL",
+    "GRIDLOOM_BOOTSTRAP_PASSWORD",
+    "GRIDLOOM_METRICS_TOKEN",
+    "GRIDLOOM_SECRETS_KEY",
+    "GRIDLOOM_FORMER_SECRETS_KEYS",
+    "GRIDLOOM_SMTP_URL",
+)
+"""Variables that may also be given as `…_FILE`, which names a file with the value."""
+
+MIN_SECRETS_KEY_LENGTH = 32
+
 _OTHER_VARIABLES = frozenset(
     {
         *("GRIDLOOM_URL", "GRIDLOOM_PROFILE", "GRIDLOOM_USERNAME", "GRIDLOOM_PASSWORD", "GRIDLOOM_API_KEY"),
@@ -294,7 +332,7 @@ _FROM_KUBERNETES = re.compile(r"GRIDLOOM(_[A-Z0-9]+)*_(SERVICE_(HOST|PORT).*|POR
 def find_unknown_variables(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> dict[str, str]:
     """Variables that begin with GRIDLOOM_ and that nothing reads, each with the nearest name that is read."""
     values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
-    known = VARIABLES.keys() | _OTHER_VARIABLES
+    known = VARIABLES.keys() | {f"{name}_FILE" for name in SECRETS} | _OTHER_VARIABLES
     unknown = {}
     for name in sorted(values):
         if not name.startswith("GRIDLOOM_") or name in known or name.startswith("GRIDLOOM_TEST_"):

@@ -52,6 +52,12 @@ class TestACommandForARunningPlatform:
         assert "Traceback" not in done.stderr
         assert list(tmp_path.iterdir()) == []
 
+    def test_overwrites_no_file_unasked(self, tmp_path: Path) -> None:
+        (tmp_path / "tonight").write_text("the copy of yesterday")
+        done = gridloom(tmp_path, "backup", "tonight")
+        assert (done.returncode, "tonight exists" in done.stderr, "--force" in done.stderr) == (1, True, True)
+        assert (tmp_path / "tonight").read_text() == "the copy of yesterday"
+
     @pytest.mark.parametrize("command", ["jobs", "migrate"])
     def test_says_in_a_sentence_that_the_database_is_not_there(self, command: str, tmp_path: Path) -> None:
         done = gridloom(tmp_path, command, GRIDLOOM_DATABASE_URL="postgresql://nobody@127.0.0.1:1/nowhere")

@@ -91,7 +91,9 @@ class TestABackup:
     ) -> None:
         cli.backup(Path("tonight"))
         cli.backup(Path("tonight"), verify=True)
-        assert asked == [("back_up", Path("tonight"), ("verify", wanted)) for wanted in (False, True)]
+        assert asked == [
+            ("back_up", Path("tonight"), ("verify", wanted), ("overwrite", False)) for wanted in (False, True)
+        ]
         assert capsys.readouterr().out == "tonight: 12.3 MB\ntonight: 12.3 MB, restored and compared\n"
 
     @pytest.mark.parametrize(

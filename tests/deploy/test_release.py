@@ -45,6 +45,11 @@ class TestARelease:
         with pytest.raises(SystemExit, match="no section"):
             release.check_release("0.2.0", repository)
 
+    def test_is_made_once(self, release, repository):
+        subprocess.run(["git", "-C", str(repository), "tag", "v0.2.0"], check=True)
+        with pytest.raises(SystemExit, match="tagged already"):
+            release.check_release("0.2.0", repository)
+
     def test_is_refused_with_uncommitted_changes(self, release, repository):
         (repository / "new").write_text("")
         with pytest.raises(SystemExit, match="uncommitted"):

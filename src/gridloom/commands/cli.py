@@ -297,6 +297,7 @@ def backup(
     *,
     continuous: Annotated[bool, Parameter(negative="")] = False,
     verify: Annotated[bool, Parameter(negative="")] = False,
+    force: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write the whole database to FILE while the service runs on.
 
@@ -316,6 +317,8 @@ def backup(
     verify
         Restore the copy into a scratch server and compare rows and checksums of every table with the database. Not of a
         continuous copy.
+    force
+        Overwrite FILE where it exists.
     """
     settings = _read_settings()
     if continuous:
@@ -328,7 +331,7 @@ def backup(
         return
     from gridloom.platform.backups.dump import back_up
 
-    size = back_up(settings, file, verify=verify)
+    size = back_up(settings, file, verify=verify, overwrite=force)
     print(f"{file}: {size / 1e6:.1f} MB{', restored and compared' if verify else ''}")
 
 

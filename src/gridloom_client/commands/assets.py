@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, AssetName, EachWay, NewName, Options, connect
-from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.rendering import (
+    as_record,
+    print_data,
+    print_facts,
+    print_one,
+    print_table,
+    show_lines,
+)
 from gridloom_client.literals import DeliveryZone
 
 if TYPE_CHECKING:
@@ -44,8 +51,8 @@ def show(asset: AssetName, *, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         found = client.physical_assets.get(find_battery(client, asset))
-        health = client.physical_assets.health(found.id) if options.form == "table" else None
-    if print_one(found, options):
+        health = client.physical_assets.health(found.id)
+    if print_one({**as_record(found), "health": health}, options):
         return
     parameters = found.parameters
     facts = {
@@ -57,8 +64,8 @@ def show(asset: AssetName, *, options: Options = USUAL) -> None:
         "EIC": found.eic_code,
         "Commissioned on": found.commissioned_on,
         "Status": found.status,
-        "Health": health.status if health else None,
-        "State of charge %": health.state_of_charge if health else None,
+        "Health": health.status,
+        "State of charge %": None if health.state_of_charge is None else 100 * health.state_of_charge,
         "Rated charge kW": parameters.rated_charge_power,
         "Rated discharge kW": parameters.rated_discharge_power,
         "Energy kWh": parameters.energy_capacity,

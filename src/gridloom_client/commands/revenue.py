@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
@@ -89,6 +90,10 @@ def revenue(
     shown = [[row["time"], _round_cents(row["total"]), *(_round_cents(row[name]) for name in earning)] for row in rows]
     shown.append(["Total", _round_cents(total["total"]), *(_round_cents(total[name]) for name in earning)])
     print_table(f"Revenue of {found.name}", ["Time", "EUR", *(PRODUCTS[name] for name in earning)], shown, options)
+    show_lines(
+        "What the batteries earned, auction price and tolls counted as income. Who pays and who keeps it: "
+        f"gridloom statement {shlex.quote(asset)}."
+    )
     if plot and rows:
         plot_bars("Revenue EUR", [row["time"] for row in rows], [row["total"] for row in rows], utc=options.utc)
 
@@ -132,7 +137,11 @@ def statement(
         return
     shown = [(row["time"], row["line"], row["amount"], _name_party(row["counterparty"], names)) for row in rows]
     print_table(f"Statement of {found.name}", ["Time", "Line", "EUR", "With"], shown, options)
-    show_lines(f"Total {seen.total:,.2f} EUR")
+    show_lines(
+        f"Total {seen.total:,.2f} EUR",
+        "From your side: what you pay for auctions and tolls is taken off. What the batteries earned, whoever keeps "
+        f"it: gridloom revenue {shlex.quote(asset)}.",
+    )
 
 
 def _name_party(party: str, names: Mapping[str, str]) -> str:

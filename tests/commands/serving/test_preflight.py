@@ -115,7 +115,6 @@ class TestTheContentsOfADatabase:
             ({}, replace(SERVED, unreadable="Another key."), {"secrets": Verdict.FAILED}),
             ({"secrets_key": None}, SERVED, {"secrets": Verdict.WARNING}),
             ({"secrets_key": None}, PlatformFacts(), {"secrets": Verdict.FAILED}),
-            ({"secrets_key": "abc"}, SERVED, {"secrets": Verdict.WARNING}),
             ({"bootstrap_password": None}, SERVED, {}),
             ({"bootstrap_password": None}, PlatformFacts(), {"first ADMIN": Verdict.FAILED}),
             ({"bootstrap_password": "short"}, PlatformFacts(), {"first ADMIN": Verdict.FAILED}),

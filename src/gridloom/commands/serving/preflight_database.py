@@ -14,13 +14,13 @@ import asyncpg
 from gridloom.platform.database.migrate import MIN_SERVER_VERSION, MigrationError
 from gridloom.platform.database.preflight_store import DatabaseFacts, read_database_facts, read_environment
 from gridloom.platform.database.sealing import Sealing, SecretUnreadable
+from gridloom.platform.database.server.embedded import EmbeddedPostgres
 from gridloom.platform.identity.bootstrap import NO_SECRETS_KEY, BootstrapError, validate_credentials
 from gridloom.platform.identity.store.organisations import is_empty_platform
 from gridloom.platform.identity.store.signing_keys import list_signing_keys
 from gridloom.settings import Settings
 
 MAX_CLOCK_SKEW_S = 2.0
-MIN_SECRETS_KEY_LENGTH = 32
 TIMEOUT_S = 10
 
 
@@ -51,7 +51,10 @@ def check_database(settings: Settings) -> Iterator[CheckResult]:
     if settings.database_url is None:
         verdict = Verdict.WARNING if settings.environment == "production" else Verdict.OK
         yield CheckResult("database", verdict, f"the embedded server, in {settings.home.absolute()}")
-        yield from validate_secrets(settings, None)
+        begins = None if EmbeddedPostgres(settings.home).data.exists() else PlatformFacts()
+        if begins is not None:
+            yield from validate_platform(settings, begins)
+        yield from validate_secrets(settings, begins)
         return
     began = time.time()
     platform: PlatformFacts | None = None
@@ -143,9 +146,6 @@ def validate_secrets(settings: Settings, platform: PlatformFacts | None) -> Iter
     elif settings.secrets_key is None:
         is_upgraded = platform is not None and not platform.is_empty
         yield CheckResult("secrets", Verdict.WARNING if is_upgraded else Verdict.FAILED, NO_SECRETS_KEY)
-    elif len(settings.secrets_key) < MIN_SECRETS_KEY_LENGTH:
-        detail = f"GRIDLOOM_SECRETS_KEY has {len(settings.secrets_key)} characters. Use a longer random text."
-        yield CheckResult("secrets", Verdict.WARNING, detail)
     else:
         yield CheckResult("secrets", Verdict.OK, "GRIDLOOM_SECRETS_KEY is set")
 

@@ -51,12 +51,16 @@ _LEFT_OUT: Final = re.compile(
 _PREAMBLE: Final = (b"SET ", b"SELECT pg_catalog.set_config(", b"--", b"\\restrict", b"\n")
 
 
-def back_up(settings: Settings, file: Path, *, verify: bool = False) -> int:
+def back_up(settings: Settings, file: Path, *, verify: bool = False, overwrite: bool = False) -> int:
     """Write a consistent copy of the database and return its size in bytes.
+
+    A file that exists stays unless `overwrite` is set.
 
     With `verify` the copy is restored into a scratch server and compared with the database as it was when the copy was
     taken; a copy that differs is deleted.
     """
+    if file.exists() and not overwrite:
+        raise CommandError(f"{file} exists. Name another file, or overwrite it with --force.")
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
     try:
         # Ours alone from its first byte: it holds password hashes and signing keys.

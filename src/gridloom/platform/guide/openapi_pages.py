@@ -7,7 +7,6 @@ from base64 import b64encode
 from datetime import timedelta
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +19,7 @@ from gridloom.platform.http.openapi.document import describe
 from gridloom.platform.http.openapi.field_descriptions import field_descriptions
 from gridloom.platform.http.openapi.parameters import share_parameters
 from gridloom.platform.http.openapi.wording import add_descriptions, drop_unused
+from gridloom.platform.release import release_name
 from gridloom.settings import Settings
 
 TAG = "Documentation"
@@ -151,7 +151,7 @@ async def show_front_page(request: Request) -> ServiceIndex:
     """A browser that asks for a page is led to the console instead."""
     return ServiceIndex(
         name="Gridloom",
-        version=version("gridloom"),
+        version=release_name(),
         environment=request.resources[Settings].environment,
         documentation="/docs",
         interface="/openapi.json",
