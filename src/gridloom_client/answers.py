@@ -794,7 +794,7 @@ class Health(ResponseStruct):
     checks: tuple[HealthCheck, ...]  # Result of each check
     conflicts: tuple[Conflict, ...]  # Bids, schedules and promises that no longer fit
     last_telemetry_at: datetime | None = None  # The time of its last telemetry; null before the first
-    state_of_charge: float | None = None  # Last measured state of charge, %; null without telemetry
+    state_of_charge: float | None = None  # Last measured state of charge, 0 to 1; null without telemetry
 
 
 class HealthCheck(ResponseStruct):

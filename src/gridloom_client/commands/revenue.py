@@ -139,8 +139,8 @@ def statement(
     print_table(f"Statement of {found.name}", ["Time", "Line", "EUR", "With"], shown, options)
     show_lines(
         f"Total {seen.total:,.2f} EUR",
-        "From your side: what you pay for auctions and tolls is taken off. What the batteries earned, whoever keeps "
-        f"it: gridloom revenue {shlex.quote(asset)}.",
+        "From your side: what you pay for auctions and tolls is taken off. What the batteries earned for all parties: "
+        f"gridloom revenue {shlex.quote(asset)}.",
     )
 
 
