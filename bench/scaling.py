@@ -82,7 +82,7 @@ def write_page() -> str:
     ingest = figures_of("monitoring", "ingest, Arrow, wide, 10,000 points a body")
     folding = figures_of("monitoring", "folding into day chunks")["points_s"]
     read = figures_of("reads", "GET /organisations/{id}")["product"]
-    change = figures_of("writes", "POST /organisations with Idempotency-Key")["product"]
+    change = figures_of("writes", "a battery: POST /physical-assets")["product"]
     machines = sorted(
         {_name_machine(bench) for bench in ("monitoring", "reads", "writes", "auctions", "bytes_per_row")}
     )

@@ -13,7 +13,6 @@ from tests.virtual_assets.conftest import QUARTER, wire
 from gridloom.delivery.inputs.zone_status_store import advance_final_until
 from gridloom.delivery.performance.store import lock_measured
 from gridloom.delivery.runs.run import read_one_zone_status
-from gridloom.virtual_assets.schedule.change import apply, context_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 
@@ -43,33 +42,6 @@ async def test_a_schedule_that_was_in_time_is_delivered_though_it_is_committed_a
     await asyncio.gather(putting, closing)
     assert await yard.powers(one, 2) == [300.0, 300.0]
     assert await yard.powers(two, 1) == [50.0 if has_other_news else 0.0]
-
-
-async def test_a_schedule_whose_gate_closes_between_reading_and_writing_is_refused(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is judged at a glance holds nothing that a gate could wait for, until it is written."""
-    battery = await yard.battery()
-    virtual = await yard.virtual(battery)
-    await yard.schedule(virtual, [100.0])
-    await yard.gate_of(-1)
-    read, closed = context_store.read_asset_and_context, []
-
-    async def read_and_close(*given: Any) -> Any:
-        found = await read(*given)
-        closed.append(True)
-        await yard.gate_of(0)
-        return found
-
-    monkeypatch.setattr(apply, "read_asset_and_context", read_and_close)
-    answer = await yard.trader.trader.put(
-        f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
-        json={"schedule": [{"time": wire(yard.start), "power": 300.0}]},
-    )
-    assert closed, "the asset was read without a lock"
-    assert answer.status_code == 409, answer.text
-    assert answer.json()["type"].endswith("gate-closed")
-    assert await yard.powers(battery, 1) == [100.0]
 
 
 async def test_no_transaction_that_only_reads_is_waited_for(yard: Yard) -> None:
@@ -106,10 +78,9 @@ async def test_a_change_that_takes_longer_than_gates_wait_is_undone(
     battery = await yard.battery()
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [100.0])
-    monkeypatch.setattr("gridloom.virtual_assets.asset_lookup.MAX_LOCK_S", 0.0)
+    monkeypatch.setattr("gridloom.virtual_assets.schedule.change.apply.MAX_LOCK_S", 0.0)
     answer = await yard.trader.trader.put(
         f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
-        params={"start": wire(yard.start), "end": wire(yard.start + QUARTER)},  # read behind the asset's lock
         json={"schedule": [{"time": wire(yard.start), "power": 300.0}]},
     )
     assert answer.status_code == 503

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -14,22 +13,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID
+from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.energy.projection import Cut, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
-from gridloom.virtual_assets.model import AdjustmentReason, AssetTerms, Block, Efficiency, Market, VirtualAsset
+from gridloom.virtual_assets.model import AdjustmentReason, AssetTerms, Efficiency, VirtualAsset
 from gridloom.virtual_assets.schedule import views
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.change.draft import draft_from
 from gridloom.virtual_assets.schedule.change.validation import (
-    LockRequired,
     first_energy_cut,
     first_energy_excess,
-    validate_optimistic,
 )
 from gridloom.virtual_assets.schedule.projection_loading import precheck_uncut
 from gridloom.virtual_assets.schedule.store import LaneChange
@@ -207,62 +202,6 @@ class TestAChangeAfterWhichAllFits:
         assert first_energy_cut(changed, was, will_be, np.ones(DAYS * 96, dtype=np.bool_)) is None
         assert first_energy_excess(changed, was, will_be) is None
         assert abs(will_be.end_kwh - (asset.initial_kwh + after.change_kwh.sum())) < 1e-6
-
-
-class TestAChangeThatSummariesProve:
-    """Of the period 50, whose gate closes 480 s before it."""
-
-    GATE = period_start(FIRST + 50) - timedelta(seconds=480)
-    RESERVE = Block(BlockID(uuid4()), 1, FIRST, FIRST + 96, Market.AFRR_POS, 0.0, 10.0, 15.0)
-
-    def validate(self, **changes: Any) -> Imbalance:
-        """All is well but for these changes of the case."""
-        case: dict[str, Any] = {
-            "power_kw": 20.0,
-            "before_gate_s": 1800.0,
-            "age_s": 0.0,
-            "events": 1,
-            "blocks": (),
-            "lost": 0.0,
-        }
-        case |= changes
-        asset = asset_of_five_days()
-        points = {0: run_of(50, case["power_kw"])} if case["power_kw"] else {}
-        draft = draft_from(asset, points, {FIRST_DAY: {0: np.zeros(96)}}, DaySummaries.zeros(DAYS))
-        now = self.GATE - timedelta(seconds=case["before_gate_s"])
-        context = ScheduleContext(
-            now=now,
-            read_s=time.monotonic() - case["age_s"],
-            blocks=case["blocks"],
-            powers=draft.powers,
-            summaries=draft.before,
-            batteries={},
-        )
-        available = AvailableFraction.full(asset.first, asset.end)
-        if case["lost"]:
-            fraction = np.full(96 * DAYS, 1.0 - case["lost"])
-            available = AvailableFraction(asset.first, fraction, fraction, fraction)
-        return validate_optimistic(asset, draft, case["events"], available, context)
-
-    def test_is_accepted_until_half_an_hour_before_its_gate_closes(self) -> None:
-        assert self.validate().end_state_of_charge_percentage == pytest.approx(50 - 20 * 0.25 / 0.95 / 20)
-        assert self.validate(age_s=9.0).balanced
-
-    @pytest.mark.parametrize(
-        "changes",
-        [
-            pytest.param({"before_gate_s": 1799.9}, id="its gate closes sooner"),
-            pytest.param({"age_s": 10.1}, id="it was read long ago"),
-            pytest.param({"power_kw": 0.0}, id="it sets nothing"),
-            pytest.param({"power_kw": 8000.0}, id="the store would run empty"),
-            pytest.param({"events": 50}, id="many blocks change"),
-            pytest.param({"blocks": (RESERVE,)}, id="energy is reserved"),
-            pytest.param({"lost": 0.5}, id="something is lost"),
-        ],
-    )
-    def test_is_left_to_the_lock_where(self, changes: dict[str, Any]) -> None:
-        with pytest.raises(LockRequired):
-            self.validate(**changes)
 
 
 class TestAnEnergyCut:

@@ -35,38 +35,27 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class TestOnePeriod:
-    async def test_takes_two_round_trips(self, make_battery: MakeBattery, asked: list[str]) -> None:
-        """Read and write, in optimistic mode."""
-        battery = await make_battery()
-        for place in range(3):  # the first on each connection asks about types
-            assert (await battery.put([10 + place], offset=8)).status_code == 200
-        answer = await asyncio.create_task(battery.put([-20], offset=9), name="asking")
-        assert answer.status_code == 200
-        assert len(asked) == 2, asked
-        assert answer.json()["schedule"][0]["power"] == -20
+    """Begin, lock and read, write, write what it leaves behind, commit."""
 
-    async def test_of_an_asset_that_ends_unbalanced_behind_a_busy_day_takes_two(
-        self, make_battery: MakeBattery, asked: list[str]
+    @pytest.mark.parametrize(
+        ("terms", "offset", "power"),
+        [({}, 9, -20), ({}, 180, 400), ({"dailyCycleLimit": 1}, 9, 10)],
+        ids=["of a battery", "that leaves it unbalanced behind a busy day", "that is limited by cycles"],
+    )
+    async def test_takes_five_round_trips(
+        self, make_battery: MakeBattery, asked: list[str], terms: dict[str, Any], offset: int, power: int
     ) -> None:
-        battery = await make_battery()
-        for place in range(3):
-            assert (await battery.put([300 + place], offset=180)).status_code == 200
-        answer = await asyncio.create_task(battery.put([400], offset=20), name="asking")
-        assert not answer.json()["imbalance"]["balanced"]
-        assert len(asked) == 2, asked
+        battery = await make_battery(**terms)
+        for number in range(3):  # the first on each connection asks about types
+            assert (await battery.put([power + number], offset=offset)).status_code == 200
+        answer = await asyncio.create_task(battery.put([power], offset=offset), name="asking")
+        assert answer.json()["schedule"][0]["power"] == power
+        assert len(asked) == 5, asked
 
     async def test_of_all_blocks_takes_as_many(self, make_battery: MakeBattery, asked: list[str]) -> None:
         battery = await make_battery()
         for name in ("signing in", "reading", "asking"):
             put = battery.client.put(f"{battery.url}/schedule", json=battery.points([10]))
             answer = await asyncio.create_task(put, name=name)
-            assert answer.status_code == 200, answer.text
-        assert len(asked) == 2, asked
-
-    async def test_that_is_limited_by_cycles_takes_five(self, make_battery: MakeBattery, asked: list[str]) -> None:
-        """Begin, lock, read, write, commit."""
-        battery = await make_battery(dailyCycleLimit=1)
-        for name in ("signing in", "asking"):
-            answer = await asyncio.create_task(battery.put([10]), name=name)
             assert answer.status_code == 200, answer.text
         assert len(asked) == 5, asked

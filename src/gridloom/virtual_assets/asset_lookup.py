@@ -79,12 +79,6 @@ async def version_as_of(db: Database, asset: VirtualAsset, instant: datetime | N
     return version
 
 
-async def audit_version(request: Request, periods: int, version: int) -> None:
-    """Record the audit entry of a version that sets so many periods, in the statement that writes it."""
-    request.audit_details.update(version=version, periods=periods)
-    await request.record_audit(request.operation.status)
-
-
 MAX_IDLE_LOCKS: Final = 5000
 """Locks that stay although no request waits for them."""
 

@@ -147,8 +147,7 @@ class VirtualAsset(Struct, frozen=True):
     first_activated: int | None = None
     """The first period with a settled activation; None if there is none."""
     revision: int = 0
-    """Raised by every change of the row, its blocks and its schedules, and by every revalidation; optimistic changes
-    are written only at the revision that was read."""
+    """Raised by every change of the row, its blocks and its schedules, and by every revalidation."""
     periods: tuple[int, int] = (0, 0)
     """Its life, computed from its terms by default."""
 

@@ -14,10 +14,9 @@ from gridloom.platform.identity.store import organisations
 from gridloom.settlements import sql as settlements
 from gridloom.settlements.measures import AGGREGATED_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
-from gridloom.virtual_assets.schedule.change import version_store
 
 LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
-AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._CLAIMS)
+AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._ANSWERS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
 
 COMPOSED = {
@@ -46,17 +45,11 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "database/commit/insert_target.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
-    "database/commit/deferred_rows.py:_compose_statement": lambda: [
+    "platform/database/commit/insert_target.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
+    "platform/database/commit/deferred_rows.py:_compose_statement": lambda: [
         deferred_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
-    ],
-    "database/commit/deferred_rows.py:_add_parts": lambda: [
-        deferred_rows._add_parts(statement, tuple((target, 1) for target in targets))
-        for statement in (version_store._WRITE_VERSION, version_store._WRITE_INTERVAL)
-        for count in (1, 2)
-        for targets in permutations(LAST_ROWS, count)
     ],
 }
 

@@ -27,9 +27,9 @@ PIECES = {
     "auctions/bid_store.py:_OWN_BIDS",
     "auctions/bid_store.py:_PLACE",
     "delivery/inputs/zone_status_store.py:_STATUS",
-    "identity/store/grants.py:_GRANT",
-    "identity/store/invitations.py:_INVITATION",
-    "identity/store/organisations.py:_ORGANISATION",
+    "platform/identity/store/grants.py:_GRANT",
+    "platform/identity/store/invitations.py:_INVITATION",
+    "platform/identity/store/organisations.py:_ORGANISATION",
     "optimiser/backtests/store.py:_DAYS",
     "physical_assets/store.py:_ASSET",
     "virtual_assets/schedule/change/context_store.py:_BLOCKS",
@@ -41,12 +41,12 @@ PIECES = {
 }
 """Texts from which a module makes its statements, and which are none themselves."""
 ELSEWHERE = {
-    "database/migrate.py",
-    "database/environment.py",
-    "database/emptying.py",
-    "backups/continuous.py",
-    "backups/contents_store.py",
-    "database/server/embedded.py",
+    "platform/database/migrate.py",
+    "platform/database/environment.py",
+    "platform/database/emptying.py",
+    "platform/backups/continuous.py",
+    "platform/backups/contents_store.py",
+    "platform/database/server/embedded.py",
 }
 """What makes a database, not what works with one."""
 

@@ -25,8 +25,8 @@ from gridloom.platform.database.citus import (
 )
 
 OF_MANY_KEYS = {
-    "events/store.py:delete_events_before": "a job's",
-    "webhooks/delivery_store.py:delete_deliveries_before": "a job's",
+    "platform/events/store.py:delete_events_before": "a job's",
+    "platform/webhooks/delivery_store.py:delete_deliveries_before": "a job's",
     "settlements/sql.py:merge_statement": "facts of many assets in one request, thousands of rows",
     "virtual_assets/portfolio_store.py:set_portfolio_assets": "all assets of a portfolio, now and then",
 }

@@ -22,9 +22,6 @@ from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Unauthenticated
 from gridloom.kernel.shares import ShareLimits
-from gridloom.platform.database.commit.after_commit import after_commit
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget
 from gridloom.platform.database.pool import create_pool
 from gridloom.platform.http import (
     CSV,
@@ -86,25 +83,6 @@ async def make_toy(request: Request, body: NewToy) -> Toy:
         await request.db.execute("select pg_sleep(0.4)")
     elif body.name == "held up":
         await request.db.execute("select pg_advisory_xact_lock(hashtext('toys that are held up'))")
-    return toy
-
-
-_TOYS = InsertTarget("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
-
-
-@operation(
-    "POST",
-    "/marbles",
-    summary="Make a marble",
-    access=SIGNED_IN,
-    status=201,
-    transaction="single statement",
-)
-async def make_marble(request: Request, body: NewToy) -> Toy:
-    toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price)
-    for _ in range(2 if body.name == "the same one twice" else 1):
-        await defer_insert(request.rows, _TOYS, (toy.id, toy.name, request.caller.key))
-    after_commit(request.rows, request.resources[Attempts].count_commit)
     return toy
 
 

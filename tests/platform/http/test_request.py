@@ -132,7 +132,7 @@ class TestTheTransactionOfARequest:
         request = request_with()
         assert not request.in_transaction
         db = await request.begin()
-        assert (await request.begin(), request.db, request.rows, request.in_transaction) == (db, db, db, True)
+        assert (await request.begin(), request.db, request.in_transaction) == (db, db, True)
         assert done == ["acquire", "start", "defer"]
         done.clear()
         await request.commit()
@@ -207,40 +207,9 @@ class TestTheTransactionOfARequest:
             await request.release()
         assert ("commit" in done, "rollback" in done) == (is_committed, not is_committed)
 
-    async def test_has_one_line_in_the_audit_log(self, done: list[str]) -> None:
-        lines: list[Any] = []
-
-        async def audit(rows: Any, request: Request, status: int) -> None:
-            lines.append((rows, status))
-
-        request = request_with(audit=audit)
-        db = await request.begin()
-        for _ in range(2):
-            await request.record_audit(201)
-        assert lines == [(db, 201)]
-        await request.release()
-        await request.begin()
-        await request.record_audit(201)
-        assert lines == [(db, 201)] * 2, "what was rolled back has left none"
-        del lines[1]
-        single = request.begin_single_statement()
-        await request.record_audit(202)
-        assert lines[1:] == [(single, 202)]
-        silent = request_with(audit=audit)
-        silent.operation.audited = False  # type: ignore[misc]
-        await silent.begin()
-        await silent.record_audit(201)
-        assert len(lines) == 2
-
     def test_is_none_before_it_begins(self) -> None:
         with pytest.raises(AssertionError, match="begin"):
             _ = request_with().db
         reading = request_with()
         reading.operation.changes_state = False  # type: ignore[misc]
         assert str(reading.db) == "the pool"
-        gathering = request_with()
-        single = gathering.begin_single_statement()
-        gathering.audit_details["a"] = 1
-        assert (gathering.rows, gathering.in_transaction) == (single, True)
-        gathering.cancel_single_statement()
-        assert (gathering.in_transaction, gathering.audit_details) == (False, {})

@@ -9,12 +9,11 @@ import asyncpg
 import pytest
 from tests.stand_ins import replace_for
 
-from gridloom.kernel.problem import Conflict, Forbidden, IdempotencyKeyReused
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
+from gridloom.kernel.problem import Conflict, Forbidden
 from gridloom.platform.database.errors import DatabaseFailure
 from gridloom.platform.http import run as stage
 from gridloom.platform.http.answer.render import EncodedResponse
-from gridloom.platform.http.idempotency import IdempotencyScope, ReplayStored, StoredResponse
+from gridloom.platform.http.idempotency import ReplayStored, StoredResponse
 from gridloom.platform.http.responses import Response
 from gridloom.platform.http.run import MAX_ATTEMPTS, POSITION, run
 
@@ -37,7 +36,7 @@ class Asked:
         self.outcomes = list(outcomes)
         self.pool: Any = "primary"
         self.retry: Any = None
-        self.rows = "rows"
+        self.db = "rows"
         self.in_transaction = False
         self.caller_if_known = SimpleNamespace(key="USER:7")
         self.address, self.target = "203.0.113.5", "/toys?a=b"
@@ -49,6 +48,7 @@ class Asked:
             operation_id="makeToy",
             replica_read=True,
             transaction=transaction,
+            audited=True,
             secret_response=False,
             status=201,
             deprecation=None,
@@ -70,14 +70,10 @@ class Asked:
         self.done.append("begin")
         self.in_transaction = True
 
-    def begin_single_statement(self) -> None:
-        self.done.append("begin single statement")
-        self.in_transaction = True
-
     def reject_unchecked_if_match(self) -> None:
         self.done.append("check condition")
 
-    async def record_audit(self, status: int) -> None:
+    async def audit(self, _db: Any, _request: Any, status: int) -> None:
         self.done.append(("audit", status, sorted(self.audit_details)))
 
     async def commit(self) -> None:
@@ -210,20 +206,6 @@ class TestAChange:
         assert asked.done == ["begin", "handle", "abandon", "release"]
 
 
-class TestAChangeAtOnce:
-    async def test_is_a_transaction_where_its_key_is_known_already(self, paused: list[float]) -> None:
-        asked = Asked(conflict("idempotency"), {}, transaction="single statement")
-        await asked.run()
-        assert asked.done == ["begin single statement", "handle", "release", *CHANGE]
-        assert paused == []
-
-    async def test_that_breaks_another_rule_fails(self) -> None:
-        asked = Asked(conflict("auction_bid"), {}, transaction="single statement")
-        with pytest.raises(asyncpg.UniqueViolationError):
-            await asked.run()
-        assert asked.done == ["begin single statement", "handle", "release"]
-
-
 class TestAKeyOfARepetition:
     @pytest.fixture
     def kept(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -287,22 +269,3 @@ class TestAKeyOfARepetition:
 
         with pytest.raises(Forbidden):
             await Asked(stored, idempotency_key="k").run(check_replay=forbid)
-
-    @pytest.mark.parametrize("sealed", [True, False])
-    async def test_keeps_a_secret_sealed_in_a_single_statement_too(self, sealed: bool) -> None:
-        def scope(fingerprint: bytes = b"", key: str = "k") -> IdempotencyScope:
-            return IdempotencyScope(
-                caller_key="USER:7", operation_id="makeToy", key=key, fingerprint=fingerprint, sealed=sealed
-            )
-
-        change, answer = SingleStatementWrite(), StoredResponse(201, {"ETag": '"1"'}, b'{"secret":"s"}')
-        await scope().finish(change, answer)
-        [(target, row)] = change.rows
-        kept: Any = row[-4:]
-        fingerprint, status, headers, body = kept
-        assert (target.table, body == answer.body) == ("idempotency", not sealed)
-        repeated = scope().stored_response(fingerprint, status, headers, body)
-        assert isinstance(repeated, ReplayStored)
-        assert repeated.answer == answer
-        for other in (scope(b"another body"), scope(key="l")):
-            assert isinstance(other.stored_response(fingerprint, status, headers, body), IdempotencyKeyReused)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from gridloom.platform.audit.model import ANONYMOUS, Actor, NewAuditRecord
@@ -11,11 +11,8 @@ from gridloom.platform.database.pool import Database
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.http.request import Request
 
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
-
-async def record_audit(db: RowSink, request: Request, status: int) -> None:
+async def record_audit(db: Database, request: Request, status: int) -> None:
     """Record a change that is about to be committed; the edge calls this for every audited operation."""
     await insert_entry(db, entry_of(request, status))
 

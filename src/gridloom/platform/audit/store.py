@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
@@ -11,12 +10,9 @@ from gridloom.kernel.ids import uuid7
 from gridloom.platform.audit.model import NIL_ID, SEALED_ACTIONS, Actor, AuditFilter, AuditRecord, NewAuditRecord
 from gridloom.platform.database.commit.deferred_rows import defer_insert
 from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.pool import Pool
+from gridloom.platform.database.pool import Database, Pool
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 _COLUMNS = """organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource,
   status, address, request_id, details"""
@@ -43,7 +39,7 @@ def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
     )
 
 
-async def insert_entry(db: RowSink, entry: NewAuditRecord) -> None:
+async def insert_entry(db: Database, entry: NewAuditRecord) -> None:
     """Together with what else the transaction writes last."""
     await defer_insert(db, _ENTRIES, entry_row(entry))
 

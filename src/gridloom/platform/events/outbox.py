@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from gridloom.kernel.permission import Permission
 from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.pool import Database
 from gridloom.platform.events import store
 from gridloom.platform.events.model import NewEvent
 from gridloom.platform.events.types import EVENT_TYPES, is_as_declared
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 _listeners: dict[Callable[[], None], asyncio.AbstractEventLoop] = {}
 
 
 async def record_event(
-    db: RowSink,
+    db: Database,
     *,
     type: str,
     organisation_id: UUID,
@@ -47,7 +45,7 @@ async def record_event(
     return event_id
 
 
-async def record_events(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
+async def record_events(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
     """Many at once, in this order."""
     for event in events:
         check_declared(event)

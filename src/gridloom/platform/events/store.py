@@ -12,7 +12,6 @@ import msgspec
 from gridloom.kernel.ids import uuid7
 from gridloom.platform.database.commit.deferred_rows import defer_insert, flush_deferred
 from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
 from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import is_distributed
 from gridloom.platform.database.rows import read_row
@@ -24,7 +23,6 @@ from gridloom.platform.http import to_json
 if TYPE_CHECKING:
     import asyncpg
 
-    from gridloom.platform.database.commit.single_statement import RowSink
     from gridloom.platform.database.pool import Database
 
 FEW: Final = 3
@@ -62,9 +60,9 @@ def outbox_row(event: NewEvent) -> tuple[object, ...]:
     )
 
 
-async def put_in_outbox(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
+async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
     """A few together with what else the transaction writes last; many by a statement of their own."""
-    if len(events) <= FEW or isinstance(db, SingleStatementWrite):  # by far the most
+    if len(events) <= FEW:  # by far the most
         rows = [outbox_row(event) for event in events]
         await defer_insert(db, _OUTBOX_ROWS, *rows)
         return [cast(UUID, row[0]) for row in rows]

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import asyncpg
 import structlog
@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
 from gridloom.kernel.shares import Share
+from gridloom.platform.database.pool import Database
 from gridloom.platform.database.replicas import Replicas
 from gridloom.platform.http.admit import (
     Authenticator,
@@ -37,9 +38,6 @@ from gridloom.platform.http.operation import Operation, Router
 from gridloom.platform.http.request import AppState, AuditHook, Receive, Request, Scope, Send
 from gridloom.platform.http.run import ReplayGuard, run
 from gridloom.platform.http.shares import Shares, TokenBuckets
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 log = structlog.get_logger("gridloom.platform.http")
 
@@ -98,7 +96,7 @@ class ServedConnections:
         self.answered_at[peer] = time.monotonic()
 
 
-async def _skip_audit(db: RowSink, request: Request, status: int) -> None:
+async def _skip_audit(db: Database, request: Request, status: int) -> None:
     return None
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import asyncpg
 import orjson
@@ -15,11 +15,7 @@ from cryptography.fernet import Fernet
 from gridloom.kernel.problem import BadRequest, IdempotencyInProgress, IdempotencyKeyReused
 from gridloom.platform.database.commit.deferred_rows import defer_insert
 from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
 from gridloom.platform.database.pool import Database
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 RETENTION = timedelta(hours=24)
 MAX_KEY = 255
@@ -33,16 +29,6 @@ _ANSWERS: Final = InsertTarget(
          set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
              body = excluded.body, created_at = clock_timestamp()""",
 )
-
-
-_CLAIMS: Final = InsertTarget(
-    "idempotency",
-    tuple({**_COLUMNS, "fingerprint": "case when pg_try_advisory_xact_lock({}) then {}::bytea end"}.items()),
-)
-"""An answer that is stored by the statement that has its effect, and only if it is the first under its key.
-
-Where another attempt is running the fingerprint is missing, where one has its answer the key is there: either breaks
-off the whole statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +105,17 @@ class IdempotencyScope:
             StoredResponse(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body)
         )
 
-    async def finish(self, db: RowSink, answer: StoredResponse) -> None:
-        """Keep the answer, in the statement that writes the rest of the transaction's last rows.
-
-        Where that is all there is, it claims the key as well, and fails if another attempt has it: see
-        `is_key_conflict`.
-        """
+    async def finish(self, db: Database, answer: StoredResponse) -> None:
+        """Store the response, in the statement that writes the rest of the transaction's last rows."""
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
         headers = orjson.dumps(answer.headers).decode()
-        whose, kept = (self._caller_key, self._digest), (self._fingerprint, answer.status, headers, body)
-        if isinstance(db, SingleStatementWrite):
-            await defer_insert(db, _CLAIMS, (*whose, self._lock, *kept))
-        else:
-            await defer_insert(db, _ANSWERS, (*whose, *kept))
+        row = (self._caller_key, self._digest, self._fingerprint, answer.status, headers, body)
+        await defer_insert(db, _ANSWERS, row)
 
 
 def is_key_conflict(error: asyncpg.IntegrityConstraintViolationError) -> bool:
     """Whether a statement was broken off because an earlier attempt under its key is running or has its answer."""
-    return error.table_name == _CLAIMS.table
+    return error.table_name == _ANSWERS.table
 
 
 def fingerprint_of(method: str, target: str, body: bytes) -> bytes:

@@ -21,7 +21,7 @@ CONSOLE_COOKIE: Final = "gridloom_session"
 """The cookie of the console's session."""
 
 AssetScope: TypeAlias = Literal["filtered", "free"] | None
-Transaction: TypeAlias = Literal["automatic", "manual", "single statement"]
+Transaction: TypeAlias = Literal["automatic", "manual"]
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
 
@@ -143,8 +143,7 @@ def operation(
     status: with 202 after it where a long one is answered so, with the same body, and made by a job.
     response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
-    once slow work is done. "single statement": the handler puts all its rows into `request.rows` and reads none of
-    them, so that they, the audit row and the stored response are one statement without a transaction around it.
+    once slow work is done.
     secret_response: the response shows a secret once; what is stored for a safe retry is encrypted.
     replica_read: a read replica may answer it, once it has replayed what the caller must see.
     asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:

@@ -17,10 +17,8 @@ from gridloom.platform.database.commit.after_commit import discard_callbacks, ru
 from gridloom.platform.database.commit.deferred_rows import (
     begin_deferring,
     discard_deferred,
-    execute_single_statement,
     flush_deferred,
 )
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
 from gridloom.platform.database.errors import DATABASE_ERRORS
 from gridloom.platform.database.pool import Database, acquire
 from gridloom.platform.database.pool import release as give_back
@@ -32,7 +30,6 @@ from gridloom.platform.http.shares import Shares
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
 
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 R = TypeVar("R")
 
@@ -43,7 +40,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 MAX_WAIT_S: Final = 5
 """For a connection to the database."""
 
-AuditHook = Callable[["RowSink", "Request", int], Awaitable[None]]
+AuditHook = Callable[["Database", "Request", int], Awaitable[None]]
 """Called in the transaction of every audited change, with the status it will answer."""
 
 
@@ -90,11 +87,9 @@ class Request:
     holder: Hashable | None = None
     """The holder that the use of limited resources counts for: its organisation, None where it is exempt."""
     _verify: Callable[[], Awaitable[Caller]] | None = None
-    _is_audited: bool = False
     _condition_is_checked: bool = False
     _connection: Any = None
     _transaction: Transaction | None = None
-    _single_statement: SingleStatementWrite | None = None
     _commit_by_s: float | None = None
     _has_begun: bool = False
     """Whether there was a transaction since the connection was acquired."""
@@ -125,43 +120,15 @@ class Request:
         """The pool on a read; on a change the one connection in the one transaction of this request."""
         if self._connection is not None:
             return cast(Database, self._connection)
-        assert self._single_statement is None, (
-            "a single statement reads from request.pool, and puts its rows into request.rows"
-        )
         assert not self.operation.changes_state, "request.begin() comes before request.db in a deferred transaction"
         return self.pool
-
-    @property
-    def rows(self) -> RowSink:
-        """Where a change puts rows that it does not read again: into its transaction, or into its one statement."""
-        return self._single_statement if self._single_statement is not None else self.db
-
-    def begin_single_statement(self) -> SingleStatementWrite:
-        """Gather rows from now on; `commit` writes them in one statement, and nothing is in the database before."""
-        self._is_audited = False
-        self._single_statement = SingleStatementWrite()
-        return self._single_statement
-
-    async def begin_read_then_write(self) -> SingleStatementWrite:
-        """The same with a connection on which the handler reads first, and then writes all by a statement of its own,
-        which breaks off where what was read has changed since."""
-        assert self.retry is None, "a key is claimed by what is written last, or in a transaction"
-        change = self.begin_single_statement()
-        await self._take_connection()
-        change.connection = self.db
-        return change
-
-    def cancel_single_statement(self) -> None:
-        """Nothing was written at once, and `begin` is next."""
-        self._single_statement = None
-        self.audit_details.clear()
 
     async def begin(self) -> Database:
         """Start the transaction; the edge commits it when the handler has returned."""
         if self._transaction is None:
-            self._is_audited = False
             self._commit_by_s = None
-            await self._take_connection()
+            if self._connection is None:
+                self._connection = await acquire(self.pool, longest_wait_s=MAX_WAIT_S)
             self._has_begun = True
             self._transaction = self._connection.transaction()
             await self._transaction.start()
@@ -177,32 +144,16 @@ class Request:
             await self.begin()
             await self.release()
 
-    async def _take_connection(self) -> None:
-        if self._connection is None:
-            self._connection = await acquire(self.pool, longest_wait_s=MAX_WAIT_S)
-
     def set_commit_deadline(self, seconds: float) -> None:
         """Have the transaction undone unless it is committed so soon: for those who wait for it, but not for ever."""
         self._commit_by_s = time.monotonic() + seconds
 
-    async def record_audit(self, status: int) -> None:
-        """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
-        take a lock that others wait for does it before."""
-        if self.operation.audited and not self._is_audited:
-            self._is_audited = True
-            await self.audit(self.rows, self, status)
-
     @property
     def in_transaction(self) -> bool:
         """Whether there is something to commit."""
-        return self._transaction is not None or self._single_statement is not None
+        return self._transaction is not None
 
     async def commit(self) -> None:
-        if self._single_statement is not None:
-            await self._take_connection()
-            await execute_single_statement(self.db, self._single_statement)
-            change, self._single_statement = self._single_statement, None
-            change.committed()
         if self._transaction is not None:
             await flush_deferred(self._connection)
             if self._commit_by_s is not None and time.monotonic() > self._commit_by_s:
@@ -222,7 +173,6 @@ class Request:
         """Roll back what was not committed and give the connection back."""
         connection, self._connection = self._connection, None
         transaction, self._transaction = self._transaction, None
-        self._single_statement = None
         if connection is None:
             return
         physical: Any = underlying_connection(connection)

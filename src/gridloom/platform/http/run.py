@@ -18,7 +18,6 @@ from gridloom.platform.http.idempotency import (
     ReplayStored,
     StoredResponse,
     fingerprint_of,
-    is_key_conflict,
 )
 from gridloom.platform.http.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES
 from gridloom.platform.http.request import Request
@@ -70,13 +69,12 @@ async def run_in_transaction(
     """Run a handler in its transaction, from the start again after a serialization failure."""
     key = request.header("idempotency-key") if request.operation.method == "POST" else None
     fingerprint = await _take_fingerprint(request, body) if key is not None else b""
-    single_statement = request.operation.transaction == "single statement"
     for attempt in range(MAX_ATTEMPTS):
         if key is not None:
             request.retry = _make_retry(request, key, fingerprint)
         request.audit_details.clear()
         try:
-            return await _attempt_change(request, arguments, single_statement=single_statement)
+            return await _attempt_change(request, arguments)
         except ReplayStored as known:
             await request.release()
             await check_replay(request)  # what was allowed then may be forbidden now
@@ -85,11 +83,6 @@ async def run_in_transaction(
         except _RETRIED:
             if attempt == MAX_ATTEMPTS - 1:
                 raise
-        except asyncpg.IntegrityConstraintViolationError as error:
-            if not single_statement or not is_key_conflict(error):
-                raise
-            single_statement = False  # in a transaction the key is asked for first, and says what is known of it
-            continue
         except asyncpg.InternalClientError:
             request.abandon_connection()
             raise
@@ -116,16 +109,15 @@ def _make_retry(request: Request, key: str, fingerprint: bytes) -> IdempotencySc
     )
 
 
-async def _attempt_change(request: Request, arguments: dict[str, Any], *, single_statement: bool) -> EncodedResponse:
-    if single_statement:
-        request.begin_single_statement()
-    elif request.operation.transaction != "manual":
+async def _attempt_change(request: Request, arguments: dict[str, Any]) -> EncodedResponse:
+    if request.operation.transaction != "manual":
         await request.begin()
     outcome = render(request, await request.operation.handler(request, **arguments))
     if request.in_transaction:
         request.reject_unchecked_if_match()
-        await request.record_audit(outcome.status)
+        if request.operation.audited:
+            await request.audit(request.db, request, outcome.status)
         if request.retry is not None:
-            await request.retry.finish(request.rows, StoredResponse(outcome.status, outcome.headers, outcome.body))
+            await request.retry.finish(request.db, StoredResponse(outcome.status, outcome.headers, outcome.body))
         await request.commit()
     return outcome

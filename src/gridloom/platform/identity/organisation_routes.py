@@ -42,14 +42,13 @@ class LastAdministrator(Conflict, title="The last ADMIN has to stay"):
     summary="Create an organisation",
     access=MANAGE,
     status=201,
-    transaction="single statement",
 )
 async def create_organisation(request: Request, body: NewOrganisation) -> Response[views.OrganisationView]:
     """The platform's operator only. Its first ADMIN comes by invitation."""
     if not request.caller.is_operator:
         raise Forbidden("Only the operator can create organisations.")
     organisation = new_organisation(body.name, body.kind)
-    await organisations.insert_organisation(request.rows, organisation)
+    await organisations.insert_organisation(request.db, organisation)
     request.audit_details.update(organisationID=str(organisation.id))
     return _answer_organisation(organisation)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
@@ -21,7 +21,6 @@ from gridloom.virtual_assets.asset_lookup import (
     MAX_ANSWERED_PERIODS,
     TABLES,
     asset_lock,
-    audit_version,
     author_of,
     etag_at,
     etag_of,
@@ -50,7 +49,7 @@ from gridloom.virtual_assets.blocks.views import (
     capacity_kw,
     scheduled_block_view,
 )
-from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.model import Block, LockedAsset, VirtualAsset
 from gridloom.virtual_assets.rules import check_window, requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
@@ -65,9 +64,6 @@ from gridloom.virtual_assets.schedule.rules import (
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_lane_as_of
 from gridloom.virtual_assets.schedule.views import CAPACITY_COLUMNS, streamed_schedule
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 TAG = "Virtual assets"
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
@@ -203,7 +199,7 @@ async def schedule_block(
     first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
     """
     accept = partial(_accept_schedule, request, block_id, query, body)
-    return await change_schedule(request, organisation_id, virtual_asset_id, body, query, accept)
+    return await change_schedule(request, organisation_id, virtual_asset_id, body, accept)
 
 
 async def _accept_schedule(
@@ -211,8 +207,7 @@ async def _accept_schedule(
     block_id: UUID,
     query: ResponseWindowQuery,
     body: NewSchedule,
-    db: RowSink,
-    asset: VirtualAsset,
+    asset: LockedAsset,
     context: ScheduleContext,
 ) -> Response[ScheduledBlockView]:
     block = next((block for block in context.blocks if block.id == block_id), None)
@@ -220,9 +215,9 @@ async def _accept_schedule(
         raise NotFound(f"The virtual asset has no block {block_id}.")
     request.check_if_match(etag_of(asset))
     points = await points_of(body, (block.first, block.end))
-    audit = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_schedule(db, asset, block, points, author_of(request), context, audit)
+        accepted = await put_schedule(request.db, asset, block, points, author_of(request), context)
+    request.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = _clip_block(block, *asset.clip(*requested_periods(query.start, query.end, context.now)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from gridloom.kernel.market_time import period_start
@@ -14,14 +14,11 @@ from gridloom.platform.events.outbox import record_event
 from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets.model import LockedAsset, LockedAssetKey, VirtualAsset
 
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
-
 READ = Permission.READ_VIRTUAL_ASSETS
 
 
 async def emit_updated(
-    db: RowSink, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+    db: Database, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
 ) -> None:
     """`periods` of the periods [first, end) were set."""
     await record_event(

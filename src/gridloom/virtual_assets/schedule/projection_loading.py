@@ -197,9 +197,10 @@ async def load_imbalance(
     end_kwh: float,
     blocks: Sequence[Block],
     summaries: DaySummaries,
+    find_day_kw: DayLookup | None = None,
 ) -> Imbalance:
-    """The same for an asset of which nothing is cut; reads its schedules only if summaries are not enough."""
-    known = imbalance_from_summaries(asset, now, end_kwh, blocks, summaries)
+    """The same for an asset of which nothing is cut; reads its schedules only if these are not enough."""
+    known = imbalance_from_summaries(asset, now, end_kwh, blocks, summaries, find_day_kw)
     if known is not None:
         return known
     first = first_cuttable_period(asset, now)

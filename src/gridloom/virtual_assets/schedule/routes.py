@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 from gridloom.kernel.permission import Permission
@@ -17,14 +17,13 @@ from gridloom.virtual_assets.asset_lookup import (
     ASSET,
     MAX_ANSWERED_PERIODS,
     TABLES,
-    audit_version,
     author_of,
     etag_at,
     etag_of,
     require_asset,
 )
 from gridloom.virtual_assets.backing.availability import load_available
-from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.model import LockedAsset
 from gridloom.virtual_assets.rules import requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_asset_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
@@ -41,9 +40,6 @@ from gridloom.virtual_assets.schedule.views import (
     streamed_schedule,
 )
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 TAG = "Virtual assets"
 SCHEDULE = ASSET + "/schedule"
@@ -100,22 +96,21 @@ async def schedule_asset(
     answer is that of a block's schedule: an end state away from the target is reported as `imbalance`.
     """
     accept = partial(_accept_schedule, request, query, body)
-    return await change_schedule(request, organisation_id, virtual_asset_id, body, query, accept)
+    return await change_schedule(request, organisation_id, virtual_asset_id, body, accept)
 
 
 async def _accept_schedule(
     request: Request,
     query: ResponseWindowQuery,
     body: NewSchedule,
-    db: RowSink,
-    asset: VirtualAsset,
+    asset: LockedAsset,
     context: ScheduleContext,
 ) -> Response[ScheduledAssetView]:
     request.check_if_match(etag_of(asset))
     points = await points_of(body, asset.periods, "asset")
-    audit = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_asset_schedule(db, asset, points, author_of(request), context, audit)
+        accepted = await put_asset_schedule(request.db, asset, points, author_of(request), context)
+    request.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = asset.clip(*requested_periods(query.start, query.end, context.now))

@@ -10,8 +10,6 @@ from weakref import WeakKeyDictionary
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
-
 if TYPE_CHECKING:
     from gridloom.platform.database.pool import Pool
 
@@ -33,9 +31,6 @@ def after_commit(db: object, callback: Callback) -> None:
 
     On a pool or outside a transaction every statement commits by itself, so the callback is due at once.
     """
-    if isinstance(db, SingleStatementWrite):
-        db.after_commit(callback)
-        return
     connection = underlying_connection(db)
     if not isinstance(connection, asyncpg.Connection) or not connection.is_in_transaction():
         callback()

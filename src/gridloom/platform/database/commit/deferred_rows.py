@@ -7,8 +7,8 @@ cost a round trip, and most of them under the locks of the change.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -17,12 +17,9 @@ import asyncpg
 
 from gridloom.platform.database.commit.after_commit import underlying_connection
 from gridloom.platform.database.commit.insert_target import InsertTarget, Row
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
 from gridloom.platform.database.pool import is_distributed
-from gridloom.platform.database.statement import NamedStatement
 
 if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
     from gridloom.platform.database.pool import Database
 
 MAX_DEFERRED_ROWS: Final = 8
@@ -54,11 +51,8 @@ def _find_collected(db: Database) -> list[tuple[InsertTarget, Row]] | None:
     return _collected.get(physical) if isinstance(physical, asyncpg.Connection) else None
 
 
-async def defer_insert(db: RowSink, target: InsertTarget, *rows: Row) -> None:
+async def defer_insert(db: Database, target: InsertTarget, *rows: Row) -> None:
     """Write rows of one table before the commit: with other deferred rows, or immediately where none are deferred."""
-    if isinstance(db, SingleStatementWrite):
-        db.rows += [(target, row) for row in rows]
-        return
     waiting = _find_collected(db)
     if waiting is not None and len(waiting) + len(rows) <= MAX_DEFERRED_ROWS:
         waiting += [(target, row) for row in rows]
@@ -74,55 +68,6 @@ async def flush_deferred(db: Database) -> None:
     if waiting:
         rows, waiting[:] = list(waiting), []
         await _write_rows(db, rows)
-
-
-async def execute_single_statement(db: Database, change: SingleStatementWrite) -> None:
-    """Write all rows of a change that has no other statement; outside a transaction it is committed by that."""
-    if change.rows:
-        await _write_rows(db, change.rows)
-
-
-async def fetchrow_with_collected(db: RowSink, statement: NamedStatement, **values: Any) -> asyncpg.Record:
-    """The row of a statement that starts with `with` and always gives one; what was collected is written along.
-
-    With the rows of a change at once it is committed by that.
-    """
-    if isinstance(db, SingleStatementWrite):
-        assert db.connection is not None, "a change at once that has a statement of its own has read something first"
-        row = await _fetchrow_along(db.connection, statement, values, db.rows)
-        db.committed()
-        return row
-    waiting = _find_collected(db)
-    if not waiting:
-        return await statement.fetchrow(db, **values)
-    rows, waiting[:] = list(waiting), []
-    return await _fetchrow_along(db, statement, values, rows)
-
-
-async def _fetchrow_along(
-    db: Database, statement: NamedStatement, values: dict[str, Any], rows: Sequence[tuple[InsertTarget, Row]]
-) -> asyncpg.Record:
-    by_target = _group_rows(rows)
-    text = _add_parts(statement, tuple((target, len(own)) for target, own in by_target.items()))
-    row = await db.fetchrow(text, *statement.arguments(values), *_list_values(by_target))
-    assert row is not None, "the statement gives a row"
-    return row
-
-
-@asynccontextmanager
-async def write_by_parts(db: RowSink) -> AsyncIterator[Database]:
-    """A transaction in which a change writes its parts by a statement each, as a distributed database wants it, with
-    the rows that were collected as the last of them: the caller's own transaction, or one around the change."""
-    if isinstance(db, SingleStatementWrite):
-        assert db.connection is not None, "a change at once that has a statement of its own has read something first"
-        connection: Any = db.connection
-        async with connection.transaction():
-            yield connection
-            await _write_each(connection, db.rows)
-        db.committed()
-        return
-    yield db
-    await flush_deferred(db)
 
 
 async def _write_rows(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) -> None:
@@ -155,30 +100,11 @@ def _list_values(by_target: Mapping[InsertTarget, Sequence[Row]]) -> list[object
 
 @lru_cache(maxsize=256)
 def _compose_statement(parts: tuple[tuple[InsertTarget, int], ...]) -> str:
-    inserts = _list_inserts(parts, 0)
-    if len(inserts) == 1:
-        return inserts[0]
-    # None of them comes last: a distributed database lets a change of its own tables bring no other one along.
-    return f"with {_name_parts(inserts)} select 1"
-
-
-@lru_cache(maxsize=256)
-def _add_parts(statement: NamedStatement, parts: tuple[tuple[InsertTarget, int], ...]) -> str:
-    """The statement with further parts, whose values come behind its own."""
-    first, _, rest = statement.text.lstrip().partition(" ")
-    assert first == "with", "a statement of several parts"
-    if not parts:
-        return statement.text
-    return f"with {_name_parts(_list_inserts(parts, len(statement.names)))}, {rest}"
-
-
-def _list_inserts(parts: Iterable[tuple[InsertTarget, int]], before: int) -> list[str]:
-    inserts = []
+    inserts, before = [], 0
     for target, rows in parts:
         inserts.append(target.insert(rows, before))
         before += rows * target.width
-    return inserts
-
-
-def _name_parts(inserts: Sequence[str]) -> str:
-    return ", ".join(f"last_{index} as ({insert})" for index, insert in enumerate(inserts))
+    if len(inserts) == 1:
+        return inserts[0]
+    # None of them comes last: a distributed database lets a change of its own tables bring no other one along.
+    return f"with {', '.join(f'last_{index} as ({insert})' for index, insert in enumerate(inserts))} select 1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 from uuid import UUID
 
 import asyncpg
@@ -17,9 +17,6 @@ from gridloom.platform.database.statement import NamedStatement
 from gridloom.platform.identity.model import Organisation
 from gridloom.platform.identity.permissions import OrganisationKind
 from gridloom.platform.identity.store.revocations import notify_revoked, organisation_subject
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
 
 _PLATFORM_LOCK: Final = 7_108_004
 _INSERTED: Final = ("id", "name", "kind", "version", "created_at", "updated_at")
@@ -37,7 +34,7 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
     )
 
 
-async def insert_organisation(db: RowSink, organisation: Organisation) -> None:
+async def insert_organisation(db: Database, organisation: Organisation) -> None:
     """Together with what else the change writes last; no other transaction finds it before."""
     await defer_insert(db, _ORGANISATIONS, tuple(getattr(organisation, name) for name in _INSERTED))
 

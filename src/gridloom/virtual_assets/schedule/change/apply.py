@@ -1,44 +1,32 @@
-"""Changing the schedules of a virtual asset, all or nothing, in one of two modes.
-
-Optimistic: the asset and the context of the change are read without a lock, and the version is written only if the
-asset still has the revision that was read. Locked: the asset's row is locked before it is read. A change runs in
-optimistic mode if the summaries of its days prove that nothing is cut; otherwise, and after a conflict of revisions, it
-runs in locked mode.
-"""
+"""Changing the schedules of a virtual asset, all or nothing, under the lock of its row."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 
 from gridloom.kernel.ids import BlockID
+from gridloom.kernel.problem import NotFound
 from gridloom.market_calendar import PERIODS_PER_DAY, first_period_of_utc_day
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
+from gridloom.platform.database.pool import Database
 from gridloom.platform.http import Request
 from gridloom.platform.identity.authorization import authorize_organisation
-from gridloom.virtual_assets.asset_lookup import asset_lock, require_locked_asset
+from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S, asset_lock
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext, read_asset_and_context, read_context
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext, lock_with_context
 from gridloom.virtual_assets.schedule.change.draft import Draft, draft_from
-from gridloom.virtual_assets.schedule.change.validation import (
-    LockRequired,
-    supports_optimistic,
-    validate_locked,
-    validate_optimistic,
-)
-from gridloom.virtual_assets.schedule.change.version_store import RevisionConflict, write_version
+from gridloom.virtual_assets.schedule.change.validation import validate_change
+from gridloom.virtual_assets.schedule.change.version_store import write_version
 from gridloom.virtual_assets.schedule.notifications import emit_updated, enqueue_revalidation
 from gridloom.virtual_assets.schedule.points import (
     NewSchedule,
-    ResponseWindowQuery,
     SchedulePoints,
     distribute_over_blocks,
     group_by_lane,
@@ -53,16 +41,11 @@ from gridloom.virtual_assets.schedule.projection_loading import (
 )
 from gridloom.virtual_assets.schedule.rules import check_gate, check_power, check_schedulable
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.store import cached_asset
-
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
+from gridloom.virtual_assets.store import cached_asset, read_asset
 
 A = TypeVar("A")
-Accept = Callable[["RowSink", VirtualAsset, ScheduleContext], Awaitable[A]]
+Accept = Callable[[LockedAsset, ScheduleContext], Awaitable[A]]
 """Validates a change of the asset against its context, and writes it."""
-AuditVersion = Callable[[int], Awaitable[None]]
-"""Records the audit entry of the version that is about to be written."""
 
 
 class BlockUpdate(Struct, frozen=True):
@@ -75,12 +58,11 @@ class BlockUpdate(Struct, frozen=True):
 
 
 class ChangeMetadata(Struct, frozen=True):
-    """The author of a change, the block it addresses (None: all wholesale blocks), its events and its audit entry."""
+    """The author of a change, the block it addresses (None: all wholesale blocks), and its events."""
 
     author: Author
     block: Block | None
     updates: Sequence[BlockUpdate]
-    audit: AuditVersion
 
 
 class AcceptedChange(Struct, frozen=True):
@@ -94,40 +76,19 @@ class AcceptedChange(Struct, frozen=True):
 
 
 async def change_schedule(
-    request: Request,
-    organisation_id: UUID,
-    asset_id: UUID,
-    body: NewSchedule,
-    query: ResponseWindowQuery,
-    accept: Accept[A],
-) -> A:
-    """Apply a change once, in optimistic mode where that is enough, else in locked mode.
-
-    A response window may reach beyond the days of the change. It is read after the change, in its transaction.
-    """
-    async with asset_lock(asset_id):
-        if query.start is None and query.end is None:
-            with suppress(LockRequired, RevisionConflict):
-                return await _change_optimistic(request, organisation_id, asset_id, body, accept)
-            request.cancel_single_statement()
-        asset = await require_locked_asset(request, organisation_id, asset_id)
-        context = await read_context(request.db, asset, touched_days(body, asset))
-        return await accept(request.db, asset, context)
-
-
-async def _change_optimistic(
     request: Request, organisation_id: UUID, asset_id: UUID, body: NewSchedule, accept: Accept[A]
 ) -> A:
-    """One statement reads the asset and its context, one writes the version at the revision that was read."""
-    known = cached_asset(asset_id)
-    if known is None or not supports_optimistic(known):
-        raise LockRequired
-    change = await request.begin_read_then_write()
-    owner = await authorize_organisation(request.db, request.caller, organisation_id)
-    found = await read_asset_and_context(request.db, owner, known, _add_last_day(touched_days(body, known), known))
-    if found is None:
-        raise LockRequired
-    return await accept(change, *found)
+    """Lock the asset, and validate and write the change in the same transaction."""
+    async with asset_lock(asset_id):
+        db = await request.begin()
+        owner = await authorize_organisation(db, request.caller, organisation_id)
+        known = cached_asset(asset_id) or await read_asset(db, owner, asset_id)
+        days = () if known is None else _add_last_day(touched_days(body, known), known)
+        found = None if known is None else await lock_with_context(db, owner, known, days)
+        if found is None:
+            raise NotFound(f"The organisation has no virtual asset {asset_id}.")
+        request.set_commit_deadline(MAX_LOCK_S)
+        return await accept(*found)
 
 
 def _add_last_day(days: Sequence[int], asset: VirtualAsset) -> Sequence[int]:
@@ -137,19 +98,14 @@ def _add_last_day(days: Sequence[int], asset: VirtualAsset) -> Sequence[int]:
 
 
 async def put_schedule(
-    db: RowSink,
-    asset: VirtualAsset,
+    db: Database,
+    asset: LockedAsset,
     block: Block,
     points: SchedulePoints,
     author: Author,
     context: ScheduleContext,
-    audit: AuditVersion,
 ) -> AcceptedChange:
-    """Replace exactly the given periods of a block, or refuse and change nothing.
-
-    `context` has the days of the points and was read with the asset: after it was locked, or in optimistic mode. In
-    optimistic mode `LockRequired` or `RevisionConflict` says that nothing was written and the asset must be locked.
-    """
+    """Replace exactly the given periods of a block, or refuse and change nothing; the context has their days."""
     check_schedulable(block)
     available = _check_gate_and_find_available(asset, points, context)
     if available.is_full:
@@ -160,17 +116,16 @@ async def put_schedule(
         check_power(points, block.charge_kw * charge, block.discharge_kw * discharge)
     changes = {block.lane: LaneChange(points.periods, points.power_kw)}
     updates = [BlockUpdate(block.id, points.first, points.last + 1, len(points.periods))]
-    metadata = ChangeMetadata(author, block, updates, audit)
+    metadata = ChangeMetadata(author, block, updates)
     return await _accept_change(db, asset, changes, metadata, available, context)
 
 
 async def put_asset_schedule(
-    db: RowSink,
-    asset: VirtualAsset,
+    db: Database,
+    asset: LockedAsset,
     points: SchedulePoints,
     author: Author,
     context: ScheduleContext,
-    audit: AuditVersion,
 ) -> AcceptedChange:
     """The same for all wholesale blocks together: each takes its part of every period, in one version."""
     blocks = context.blocks
@@ -184,7 +139,7 @@ async def put_asset_schedule(
         BlockUpdate(block.id, int(part.periods[0]), int(part.periods[-1]) + 1, len(part.periods))
         for block, part in parts.items()
     ]
-    metadata = ChangeMetadata(author, None, updates, audit)
+    metadata = ChangeMetadata(author, None, updates)
     return await _accept_change(db, asset, group_by_lane(parts), metadata, available, context)
 
 
@@ -200,23 +155,18 @@ def _check_gate_and_find_available(
 
 
 async def _accept_change(
-    db: RowSink,
-    asset: VirtualAsset,
+    db: Database,
+    asset: LockedAsset,
     changes: Mapping[int, LaneChange],
     metadata: ChangeMetadata,
     available: AvailableFraction,
     context: ScheduleContext,
 ) -> AcceptedChange:
-    """Validate the change in the mode in which the asset was read, and write it."""
     draft, now = draft_from(asset, changes, context.powers, context.summaries), context.now
-    if isinstance(db, SingleStatementWrite) or not isinstance(asset, LockedAsset):
-        imbalance = validate_optimistic(asset, draft, len(metadata.updates), available, context)
-        version = await _write_with_events(db, asset, draft, metadata, now)
-        return AcceptedChange(version, imbalance, available, draft, ())
-    validated = await validate_locked(db, asset, draft, available, context)
+    validated = await validate_change(db, asset, draft, available, context)
     version = await _write_with_events(db, asset, draft, metadata, now)
     if validated is None:
-        imbalance = await load_imbalance(db, asset, now, draft.end_kwh, context.blocks, draft.after)
+        imbalance = await load_imbalance(db, asset, now, draft.end_kwh, context.blocks, draft.after, draft.find_day_kw)
         return AcceptedChange(version, imbalance, available, draft, ())
     if validated.projection.cuts:
         await enqueue_revalidation(db, asset, now)
@@ -226,14 +176,11 @@ async def _accept_change(
 
 
 async def _write_with_events(
-    db: RowSink, asset: VirtualAsset, draft: Draft, metadata: ChangeMetadata, now: datetime
+    db: Database, asset: LockedAsset, draft: Draft, metadata: ChangeMetadata, now: datetime
 ) -> int:
-    """Write the next version together with its events and its audit entry; its number."""
-    next_version = asset.version + 1  # in optimistic mode RevisionConflict if another transaction makes it first
+    """Write the next version, whose number is the answer, and record its events."""
+    next_version = asset.version + 1
     for update in metadata.updates:
         await emit_updated(db, asset, update.block_id, update.first, update.end, update.periods, next_version)
-    await metadata.audit(next_version)
     block_id = metadata.block.id if metadata.block else None
-    version = await write_version(db, asset, draft, VersionKind.SCHEDULE, metadata.author, block_id, now)
-    assert version == next_version, "the revision was checked"
-    return version
+    return await write_version(db, asset, draft, VersionKind.SCHEDULE, metadata.author, block_id, now)

@@ -1,8 +1,7 @@
-"""All that a change of schedules is validated against, in one statement: after the asset was locked, or with it."""
+"""All that a change of schedules is validated against, read by the statement that locks its asset."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +19,7 @@ from gridloom.capacity.capacity_json_store import (
 )
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.copying import copy_fields
-from gridloom.kernel.ids import BlockID, PortfolioID
+from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period_of_utc_day
 from gridloom.platform.database.clock import platform_now
@@ -31,7 +30,7 @@ from gridloom.virtual_assets.backing.availability import AvailableFraction, avai
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
-from gridloom.virtual_assets.store import MUTABLE_COLUMNS, refresh_asset
+from gridloom.virtual_assets.store import MUTABLE_COLUMNS, lock_virtual_asset, refresh_asset
 
 R = TypeVar("R")
 _decode_blocks = msgspec.json.Decoder(list[tuple[BlockID, int, int, int, Market, float, float, float]]).decode
@@ -41,12 +40,10 @@ SHORT_TEXT: Final = 2048
 class ScheduleContext(Struct, frozen=True, eq=False):
     """The blocks, schedules and summaries of an asset, and the capacity of its batteries, at one instant.
 
-    `powers` has the days that were asked for. `now` is the platform's clock at that instant, `read_s` the process's
-    monotonic clock, which measures the age of the context.
+    `powers` has the days that were asked for. `now` is the platform's clock at that instant.
     """
 
     now: datetime
-    read_s: float
     blocks: Sequence[Block]
     powers: DayPowers
     summaries: DaySummaries
@@ -87,16 +84,8 @@ _READ_SHARD: Final = "select read_schedule_shard($1, $2, $3, $4)"
 
 
 class _ShardRow(Struct, frozen=True):
-    """The columns of `_ASSET_AND_CONTEXT` that the asset's shard has."""
+    """The part of a context that lies on the shard of the asset."""
 
-    name: str
-    portfolio_id: PortfolioID | None
-    version: int
-    end_kwh: float
-    first_misfit: int | None
-    judged_until: int | None
-    first_activated: int | None
-    revision: int
     blocks: str | None
     days: bytes | None
     spans: bytes | None
@@ -104,15 +93,14 @@ class _ShardRow(Struct, frozen=True):
 
 _decode_shard_row = msgspec.json.Decoder(_ShardRow).decode
 
-# Materialised parts are computed first, also where other parts are on other nodes. So a revision that a revalidation
-# has raised after a change of the batteries is never read together with the batteries before that change.
-_ASSET_AND_CONTEXT = NamedStatement(
+# The row is read as the lock found it, the clock after it was locked, and all else as it was when the statement began.
+_LOCK_WITH_CONTEXT = NamedStatement(
     """
 with v as materialized (
-  select v.asset_key, v.organisation_id, {mutable_columns} from virtual_asset v where v.asset_key = :asset_key
-), clock as materialized (select platform_now() as now)
-select clock.now, {mutable_columns}, {parts}
-from clock, v join asset a on a.key = v.asset_key
+  select * from virtual_asset where asset_key = :asset_key for no key update
+), clock as materialized (select platform_now() as now from v)
+select clock.now, seen.revision = v.revision as is_current, {mutable_columns}, {parts}
+from clock, v join asset a on a.key = v.asset_key join virtual_asset seen on seen.asset_key = v.asset_key
 where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
 """,
     mutable_columns=MUTABLE_COLUMNS,
@@ -120,48 +108,35 @@ where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :org
 )
 
 
-async def read_context(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
-    """With the schedules of these days."""
-    found = await read_asset_and_context(db, asset.organisation_id, copy_fields(VirtualAsset, asset), days)
-    assert found is not None, "a locked asset exists"
-    return found[1]
-
-
-async def read_asset_and_context(
+async def lock_with_context(
     db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
-) -> tuple[VirtualAsset, ScheduleContext] | None:
-    """The same with the asset itself, not locked; None if it no longer exists.
+) -> tuple[LockedAsset, ScheduleContext] | None:
+    """Lock the asset until the transaction ends, and read the context of a change of these days; None if it is gone.
 
     `known` is the asset as this process has read it before. Its `judged_until` only ever grows, so the batteries are
     read for all periods that matter.
     """
     if is_distributed(db):
-        return await _read_asset_by_shards(db, organisation_id, known, days)
+        asset = await lock_virtual_asset(db, organisation_id, known.id)
+        return None if asset is None else (asset, await _read_context_by_shards(db, asset, days))
     own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
-    arguments = _ASSET_AND_CONTEXT.arguments(own | _battery_query(known, days))
-    row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *arguments)
+    arguments = _LOCK_WITH_CONTEXT.arguments(own | _battery_query(known, days))
+    row = await db.fetchrow(_LOCK_WITH_CONTEXT.text, *arguments)
+    if row is not None and not row["is_current"]:  # it was changed by the transaction that held the lock before
+        row = await db.fetchrow(_LOCK_WITH_CONTEXT.text, *arguments)
     if row is None:
         return None
-    asset = refresh_asset(row, known)
+    asset = copy_fields(LockedAsset, refresh_asset(row, known))
     return asset, _read_context_row(asset, row)
 
 
-async def _read_asset_by_shards(
-    db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
-) -> tuple[VirtualAsset, ScheduleContext] | None:
-    """The asset first: if its batteries, which are read after it, have changed since, so has its revision, and the
-    change that is validated against it is not written. A key is given again only after a reset, to an asset that was
-    made later.
-    """
-    text = await db.fetchval(_READ_SHARD, known.key, organisation_id, known.created_at, days)
-    if text is None:
-        return None
-    row = structs.asdict(_decode_shard_row(text))
-    now = await platform_now(db)
-    query = _battery_query(known, days)
+async def _read_context_by_shards(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
+    text = await db.fetchval(_READ_SHARD, asset.key, asset.organisation_id, asset.created_at, days)
+    assert text is not None, "a locked asset exists"
+    query = _battery_query(asset, days)
     batteries = await read_capacity_json(db, query["batteries"], query)
-    asset = refresh_asset(row, known)
-    return asset, _read_context_row(asset, {**row, "now": now, "batteries": batteries})
+    row = structs.asdict(_decode_shard_row(text))
+    return _read_context_row(asset, {**row, "now": await platform_now(db), "batteries": batteries})
 
 
 def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
@@ -181,7 +156,6 @@ def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
 def _read_context_row(asset: VirtualAsset, row: asyncpg.Record | Mapping[str, Any]) -> ScheduleContext:
     return ScheduleContext(
         now=row["now"],
-        read_s=time.monotonic(),
         blocks=_decode_cached(_read_blocks, row["blocks"]),
         powers=powers_of_rows(row["days"]),
         summaries=summaries_of_rows(asset, row["spans"]),

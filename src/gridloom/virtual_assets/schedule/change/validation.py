@@ -1,20 +1,15 @@
-"""Validation of a change: by summaries alone in optimistic mode, else on projected energy with the cuts to come."""
+"""Validation of a change: by summaries where they prove enough, else on projected energy with the cuts to come."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gridloom.platform.database.pool import Database
-from gridloom.platform.events.store import FEW
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.energy.projection import NOISE_KW, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import (
     BoundViolation,
@@ -23,26 +18,16 @@ from gridloom.virtual_assets.energy.trajectory import (
     may_exceed_cycles,
 )
 from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
-from gridloom.virtual_assets.rules import gate_closes_at
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.schedule.projection_loading import (
     first_cuttable_period,
-    imbalance_from_summaries,
     is_fully_available,
     precheck_uncut,
 )
 from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
 from gridloom.virtual_assets.schedule.store import LaneChange
-
-LOCK_REQUIRED_BEFORE_GATE: Final = timedelta(minutes=30)
-"""Two steps of a sandbox's clock; far more than the time between reading an asset and writing its change."""
-MAX_CONTEXT_AGE_S: Final = 10.0
-
-
-class LockRequired(Exception):
-    """The change cannot be validated in optimistic mode: nothing was written, and the asset must be locked first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,36 +39,7 @@ class ValidatedChange:
     projection: Projection
 
 
-def supports_optimistic(asset: VirtualAsset) -> bool:
-    """Whether summaries can prove that nothing is cut: without cycle limits and settled activations."""
-    return not asset.terms.has_cycle_limit and asset.first_activated is None
-
-
-def validate_optimistic(
-    asset: VirtualAsset, draft: Draft, events: int, available: AvailableFraction, context: ScheduleContext
-) -> Imbalance:
-    """The imbalance that follows from a change of which the context proves that nothing is cut; else `LockRequired`.
-
-    Finalisation waits only for transactions that have locked the asset. So the asset must be locked if a gate closes
-    soon, or if the context is old.
-    """
-    if not draft.changes:
-        raise LockRequired
-    first = min(int(change.periods[0]) for change in draft.changes.values())
-    if gate_closes_at(first, asset.terms.gate_closure_s) - LOCK_REQUIRED_BEFORE_GATE < context.now:
-        raise LockRequired
-    is_small = events <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
-    if not is_small or not _precheck_uncut_change(asset, draft, available, context):
-        raise LockRequired
-    imbalance = imbalance_from_summaries(
-        asset, context.now, draft.end_kwh, context.blocks, draft.after, draft.find_day_kw
-    )
-    if imbalance is None or time.monotonic() - context.read_s > MAX_CONTEXT_AGE_S:
-        raise LockRequired
-    return imbalance
-
-
-async def validate_locked(
+async def validate_change(
     db: Database, asset: VirtualAsset, draft: Draft, available: AvailableFraction, context: ScheduleContext
 ) -> ValidatedChange | None:
     """Refuse a change that moves the stored energy out of bounds. None if no schedule of the asset is cut after it."""
@@ -103,7 +59,7 @@ def _precheck_uncut_change(
 
     Cycle limits are left to `_may_be_cut`: a change is validated beside the schedules that they leave.
     """
-    if not supports_optimistic(asset) or context.has_reserves:
+    if asset.terms.has_cycle_limit or asset.first_activated is not None or context.has_reserves:
         return False
     return available.is_full and precheck_uncut(asset, draft.after, draft.starts_kwh)
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-import asyncpg
 import numpy as np
 
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY
 from gridloom.platform.database.arrays import format_float8_array, format_int_array
-from gridloom.platform.database.commit.deferred_rows import fetchrow_with_collected, write_by_parts
-from gridloom.platform.database.commit.single_statement import SingleStatementWrite
 from gridloom.platform.database.pool import Database, is_distributed
 from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
@@ -21,16 +17,12 @@ from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, Virt
 from gridloom.virtual_assets.schedule.change.draft import Draft
 from gridloom.virtual_assets.schedule.store import LaneChange
 
-if TYPE_CHECKING:
-    from gridloom.platform.database.commit.single_statement import RowSink
-
 # Days, the summaries of their spans, the powers that were set and the version, in one statement. Each array of a row is
-# sent as text, so that the columns of rows are plain lists. If the asset has another revision than the one that was
-# read, there is no next version, and the null number of the version aborts the statement.
+# sent as text, so that the columns of rows are plain lists.
 _WRITE_VERSION = NamedStatement("""
 with next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
-  where asset_key = :asset_key and version = :version and revision = :revision returning version
+  where asset_key = :asset_key returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
   select :asset_key, d.lane, d.day, d.power_kw::float8[]
@@ -63,36 +55,7 @@ select version from made
 """)
 
 
-# The same for consecutive periods on one lane of a day that has a row: most changes are of one period.
-_WRITE_INTERVAL = NamedStatement("""
-with next as (
-  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
-  where asset_key = :asset_key and version = :version and revision = :revision returning version
-), day as (
-  update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
-  where asset_key = :asset_key and day = :day and lane = :lane::int
-), span as (
-  update virtual_energy
-  set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
-      exported_kwh[:index] = :exported_kwh
-  where asset_key = :asset_key and span = :span
-), change as (
-  insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-  select :asset_key, next.version, :lane::int, :first_period::int, :first_period::int + :length::int,
-         array[:first_period::int], array[:length::int], :power_kw::text::float8[]
-  from next
-), made as (
-  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
-         :block_id::uuid
-  from next
-  returning version
-)
-select version from made
-""")
-
-
-# The same on a distributed database, by one command to the asset's shard.
+# Consecutive periods on one lane of a day that has a row, on a distributed database: one command to the asset's shard.
 _WRITE_ON_SHARD = NamedStatement("""
 select write_schedule_interval(:asset_key, :version, :revision, :end_kwh, :day, :lane, :first_slot, :last_slot,
   :power_kw, :span, :index, :change_kwh, :lowest_kwh, :highest_kwh, :exported_kwh, :first_period,
@@ -100,27 +63,18 @@ select write_schedule_interval(:asset_key, :version, :revision, :end_kwh, :day, 
 """)
 
 
-class RevisionConflict(Exception):
-    """Nothing was written: another transaction has changed the asset, or revalidated it, since it was read."""
-
-
 async def write_version(
-    db: RowSink,
-    asset: VirtualAsset,
+    db: Database,
+    asset: LockedAsset,
     draft: Draft,
     kind: VersionKind,
     author: Author,
     block_id: BlockID | None,
     accepted_at: datetime,
 ) -> int:
-    """Write the days of the draft, their summaries and the next version, if the asset has the revision that was read.
-
-    Deferred rows of the transaction are written in the same statement. The answer is the version's number.
-    """
+    """Write the days of the draft, their summaries and the next version, whose number is the answer."""
     values: dict[str, object] = {
         "asset_key": asset.key,
-        "version": asset.version,
-        "revision": asset.revision,
         "end_kwh": draft.end_kwh,
         "kind": kind.value,
         "accepted_at": accepted_at,
@@ -128,33 +82,15 @@ async def write_version(
         "author_id": author.id,
         "block_id": block_id,
     }
-    interval = _find_interval(draft)
-    if interval is not None:
-        statement = _WRITE_INTERVAL
-        values |= _interval_values(asset, draft.after, draft.days[0], *interval)
-        if is_distributed(_find_connection(db)):
-            async with write_by_parts(db) as connection:
-                if not await _WRITE_ON_SHARD.fetchval_part(connection, values):
-                    raise RevisionConflict
-            return asset.version + 1
-    else:
-        statement = _WRITE_VERSION
+    interval = _find_interval(draft) if is_distributed(db) else None
+    if interval is None:
         values |= _day_columns(draft) | _span_columns(asset, draft.after, draft.days) | _change_columns(draft.changes)
-    try:
-        row = await fetchrow_with_collected(db, statement, **values)
-    except asyncpg.NotNullViolationError as error:
-        # On a distributed database the table's name may be that of a shard, with a number behind it.
-        if error.column_name != "version" or not (error.table_name or "").startswith("schedule_version"):
-            raise
-        raise RevisionConflict from None
-    version: int = row["version"]
-    return version
-
-
-def _find_connection(db: RowSink) -> Database:
-    connection = db.connection if isinstance(db, SingleStatementWrite) else db
-    assert connection is not None, "a version is written where its asset was read"
-    return connection
+        await _WRITE_VERSION.execute(db, **values)
+    else:
+        values |= _interval_values(asset, draft.after, draft.days[0], *interval)
+        values |= {"version": asset.version, "revision": asset.revision}
+        assert await _WRITE_ON_SHARD.fetchval_part(db, values), "a locked asset has the version that was read"
+    return asset.version + 1
 
 
 def _find_interval(draft: Draft) -> tuple[int, LaneChange] | None:
