@@ -45,7 +45,9 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "platform/database/commit/insert_target.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
+    "platform/database/commit/insert_target.py:insert": lambda: [
+        target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}
+    ],
     "platform/database/commit/deferred_rows.py:_compose_statement": lambda: [
         deferred_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
