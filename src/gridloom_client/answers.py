@@ -304,7 +304,8 @@ class Backing(ResponseStruct):
 
 
 class Backtest(ResponseStruct):
-    """EUR; `earned` and `foresight` are of the days played so far."""
+    """EUR; `earned` and `foresight` are of the days played so far. With stages, foresight knows the true prices of each
+    stage, one after the other."""
 
     id: UUID  # Its identifier
     status: str  # Status of the job
@@ -316,6 +317,7 @@ class Backtest(ResponseStruct):
     battery: BacktestBattery  # Battery of the back-test
     earned: float  # Earnings of the policy on the days played so far, EUR
     foresight: float  # Earnings of the same planner with all prices known, on the same days, EUR
+    stages: tuple[BacktestStage, ...]  # By stage, where stages were asked for
     created_at: datetime  # When it was created
     share: float | None = None  # Earned ÷ foresight; null without earnings to compare with
     failure: str | None = None  # Why it failed; null where it did not
@@ -327,6 +329,7 @@ class BacktestBattery(ResponseStruct):
     charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
     discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
     daily_cycle_limit: float | None = None  # Most full cycles in a market day
+    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year; null: none
 
 
 class BacktestDay(ResponseStruct):
@@ -338,6 +341,20 @@ class BacktestDay(ResponseStruct):
     charged: float  # Energy taken from the grid, kWh
     discharged: float  # Energy given to the grid, kWh
     end_state_of_charge_percentage: float  # State of charge at the end of the market day, 0 to 100
+    fcr: float | None = None  # Earned with FCR, EUR; null: not asked for, or held
+    afrr: float | None = None  # Earned with aFRR capacity, EUR; null: not asked for, or held
+    day_ahead: float | None = None  # Earned in the day-ahead auction, EUR; null: not asked for
+    ida1: float | None = None  # Earned in the first intraday auction, EUR; null: not asked for, or held
+    ida2: float | None = None  # Earned in the second intraday auction, EUR; null: not asked for, or held
+    ida3: float | None = None  # Earned in the third intraday auction, EUR; null: not asked for, or held
+
+
+class BacktestStage(ResponseStruct):
+    """EUR of a stage, and on how many days it had prices; on the others it was held."""
+
+    stage: str  # The stage
+    earned: float  # Sales less purchases and fees, or capacity sold, EUR
+    days: int  # On how many days it had prices; on the others it was held
 
 
 class BasedOn(ResponseStruct):

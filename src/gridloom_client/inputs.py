@@ -61,6 +61,7 @@ class BacktestBattery(InputStruct):
     charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
     discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
     daily_cycle_limit: float | None = None  # Most full cycles in a market day
+    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year, spent by a price of wear
 
 
 class CapacityInterval(InputStruct):

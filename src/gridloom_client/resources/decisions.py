@@ -17,7 +17,7 @@ from gridloom_client.answers import (
     SeriesForecast,
 )
 from gridloom_client.inputs import BacktestBattery, CapacityPrice, Prices
-from gridloom_client.literals import BacktestPolicy, BacktestSeries, EndStateOfCharge, Market, RepairObjective
+from gridloom_client.literals import BacktestPolicy, BacktestSeries, EndStateOfCharge, Market, RepairObjective, Stage
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.resources.queries import Window
 from gridloom_client.resources.virtual_assets import Schedule
@@ -100,6 +100,7 @@ class Backtests(Resource[M]):
         battery: BacktestBattery | Mapping[str, Any],
         policy: BacktestPolicy = "FORECAST",
         series: BacktestSeries | None = None,
+        stages: Sequence[Stage] | None = None,
         idempotency_key: str | None = None,
     ) -> Backtest:
         """Ask for it again until `status` is DONE."""

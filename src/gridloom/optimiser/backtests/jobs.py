@@ -8,10 +8,13 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.kernel.copying import copy_fields
+from gridloom.kernel.market_stages import STAGES, Stage
 from gridloom.kernel.market_time import format_instant, market_day_window
 from gridloom.optimiser.backtests import store
+from gridloom.optimiser.backtests.market_history import MarketHistory, load_market_history
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Policy, replay_days
+from gridloom.optimiser.backtests.staged import FEE_EUR_MWH, StagedDay, StagedReplay
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import load_day_table
@@ -59,7 +62,12 @@ async def run_backtest(run: JobRun) -> None:
         )
         return
     last = await store.read_last_day(run.db, backtest)
-    days = await compute_apart(run_days, table, backtest, first, end, last)
+    if backtest.is_staged:
+        history = await load_market_history(run.db, table, frozenset(backtest.stages), first)
+        spent_kwh = await store.sum_year_discharges(run.db, backtest, first.year)
+        days = await compute_apart(run_staged_days, history, backtest, first, end, last, spent_kwh)
+    else:
+        days = await compute_apart(run_days, table, backtest, first, end, last)
     was_added = await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
     if was_added and end < backtest.end:
         await queue_backtest(run.db, replace(backtest, days_done=backtest.days_done + len(days)), run.due)
@@ -77,6 +85,57 @@ def run_days(
         start_kwh = last.end_kwh if last else None
         played = list(replay_days(table, first, end, battery, EXPECTATIONS[backtest.policy], start_kwh))
     return [
-        copy_fields(BacktestDay, day, foresight_eur=best.earned_eur, foresight_end_kwh=best.end_kwh)
+        BacktestDay(
+            day.day,
+            day.earned_eur,
+            best.earned_eur,
+            day.charged_kwh,
+            day.discharged_kwh,
+            day.end_kwh,
+            best.end_kwh,
+            best.discharged_kwh,
+        )
+        for day, best in zip(played, foresight, strict=True)
+    ]
+
+
+def run_staged_days(
+    history: MarketHistory,
+    backtest: Backtest,
+    first: date,
+    end: date,
+    last: BacktestDay | None,
+    spent_kwh: tuple[float, float],
+) -> list[BacktestDay]:
+    """The same stage by stage; `spent_kwh` is what policy and foresight have discharged in the year before `first`."""
+    battery = backtest.battery
+    stages = frozenset(backtest.stages or (Stage.DAY_AHEAD,))
+    half_kwh = battery.energy_kwh / 2
+
+    def play(policy: Policy, start_kwh: float, spent: float) -> list[StagedDay]:
+        replay = StagedReplay(
+            history,
+            battery,
+            stages,
+            EXPECTATIONS[policy],
+            has_foresight=policy is Policy.FORESIGHT,
+            fee_eur_mwh=FEE_EUR_MWH if backtest.stages else 0.0,
+        )
+        return list(replay.play(first, end, start_kwh, spent, backtest.end))
+
+    foresight = play(Policy.FORESIGHT, last.foresight_end_kwh if last else half_kwh, spent_kwh[1])
+    played = foresight
+    if backtest.policy is not Policy.FORESIGHT:
+        played = play(backtest.policy, last.end_kwh if last else half_kwh, spent_kwh[0])
+    return [
+        copy_fields(
+            BacktestDay,
+            day,
+            earned_eur=day.total_eur,
+            foresight_eur=best.total_eur,
+            foresight_end_kwh=best.end_kwh,
+            foresight_discharged_kwh=best.discharged_kwh,
+            **{f"{stage.lower()}_eur": day.earned_eur.get(stage) for stage in STAGES},
+        )
         for day, best in zip(played, foresight, strict=True)
     ]

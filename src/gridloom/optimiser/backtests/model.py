@@ -6,8 +6,18 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
+from gridloom.kernel.market_stages import Stage
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class StageSum:
+    """The earnings of a stage on so many days; on the others it was held."""
+
+    stage: Stage
+    earned_eur: float
+    days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,13 @@ class Backtest:
     foresight_eur: float
     days_done: int
     failure: str | None
+    stages: tuple[Stage, ...] = ()
+    stage_sums: tuple[StageSum, ...] = ()
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it is replayed stage by stage; a yearly budget of cycles is too."""
+        return bool(self.stages) or self.battery.annual_cycle_limit is not None
 
     @property
     def days(self) -> int:
@@ -51,3 +68,10 @@ class BacktestDay:
     discharged_kwh: float
     end_kwh: float
     foresight_end_kwh: float
+    foresight_discharged_kwh: float = 0.0
+    fcr_eur: float | None = None
+    afrr_eur: float | None = None
+    day_ahead_eur: float | None = None
+    ida1_eur: float | None = None
+    ida2_eur: float | None = None
+    ida3_eur: float | None = None

@@ -24,6 +24,7 @@ class BatterySpec:
     charge_efficiency: float
     discharge_efficiency: float
     daily_cycle_limit: float | None = None
+    annual_cycle_limit: float | None = None
 
 
 @dataclass(slots=True)

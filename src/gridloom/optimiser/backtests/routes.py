@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_stages import STAGES, Stage
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
@@ -56,6 +57,7 @@ class BacktestBattery(RequestBody, kw_only=True):
     charge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
     discharge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
     daily_cycle_limit: Annotated[float, Meta(gt=0, le=100)] | None = None
+    annual_cycle_limit: Annotated[float, Meta(gt=0, le=36_500)] | None = None
 
 
 class NewBacktest(RequestBody, kw_only=True):
@@ -64,6 +66,7 @@ class NewBacktest(RequestBody, kw_only=True):
     series: Literal["DAY_AHEAD_DE_LU"] | None = None
     policy: Policy
     battery: BacktestBattery
+    stages: Annotated[list[Stage], Meta(max_length=6)] | None = None
 
 
 class BacktestBatteryView(ResponseBody):
@@ -72,10 +75,20 @@ class BacktestBatteryView(ResponseBody):
     charge_efficiency: float
     discharge_efficiency: float
     daily_cycle_limit: float | None
+    annual_cycle_limit: float | None
+
+
+class BacktestStage(ResponseBody):
+    """EUR of a stage, and on how many days it had prices; on the others it was held."""
+
+    stage: Stage
+    earned: float
+    days: int
 
 
 class BacktestView(ResponseBody):
-    """EUR; `earned` and `foresight` are of the days played so far."""
+    """EUR; `earned` and `foresight` are of the days played so far. With stages, foresight knows the true prices of each
+    stage, one after the other."""
 
     id: UUID
     status: Literal["QUEUED", "RUNNING", "DONE", "FAILED"]
@@ -88,6 +101,7 @@ class BacktestView(ResponseBody):
     earned: float
     foresight: float
     share: float | None
+    stages: list[BacktestStage]
     created_at: datetime
     failure: str | None
 
@@ -101,6 +115,12 @@ class BacktestDayView(ResponseBody):
     charged: float
     discharged: float
     end_state_of_charge_percentage: float
+    fcr: float | None
+    afrr: float | None
+    day_ahead: float | None
+    ida1: float | None
+    ida2: float | None
+    ida3: float | None
 
 
 @operation(
@@ -118,6 +138,7 @@ async def create_backtest(request: Request, body: NewBacktest) -> Response[Backt
     A job runs it. The newest hundred of an organisation are kept.
     """
     start, end = _days_of(body)
+    _check_stages(body.stages or [])
     await _demand_prices(request, start, end)
     now, asked = await real_now(request.db), body.battery
     battery = BatterySpec(
@@ -127,6 +148,7 @@ async def create_backtest(request: Request, body: NewBacktest) -> Response[Backt
         asked.charge_efficiency,
         asked.discharge_efficiency,
         asked.daily_cycle_limit,
+        asked.annual_cycle_limit,
     )
     backtest = Backtest(
         id=uuid7(),
@@ -142,12 +164,27 @@ async def create_backtest(request: Request, body: NewBacktest) -> Response[Backt
         foresight_eur=0.0,
         days_done=0,
         failure=None,
+        stages=tuple(stage for stage in STAGES if stage in (body.stages or ())),
     )
     await admit_job(request, request.db)
     await store.insert_backtest(request.db, backtest, request.caller.id)
     await store.delete_oldest(request.db, backtest.organisation_id, MAX_STORED_BACKTESTS)
     await jobs.queue_backtest(request.db, backtest, now)
     return Response(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
+
+
+def _check_stages(stages: Sequence[Stage]) -> None:
+    faults = [
+        FieldError(f"/stages/{place}", "is named twice") for place, one in enumerate(stages) if one in stages[:place]
+    ]
+    if Stage.DAY_AHEAD not in stages:
+        faults += [
+            FieldError(f"/stages/{place}", "needs DAY_AHEAD beside it, whose position it changes")
+            for place, one in enumerate(stages)
+            if one.is_intraday
+        ]
+    if faults:
+        raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}.", faults)
 
 
 def _days_of(body: NewBacktest) -> tuple[date, date]:
@@ -234,6 +271,7 @@ _DAYS = pa.schema(
         ("charged", pa.float64()),
         ("discharged", pa.float64()),
         ("endStateOfChargePercentage", pa.float64()),
+        *((name, pa.float64()) for name in ("fcr", "afrr", "dayAhead", "ida1", "ida2", "ida3")),
     ]
 )
 
@@ -271,5 +309,6 @@ def _view_backtest(backtest: Backtest) -> BacktestView:
         ),
         earned=backtest.earned_eur,
         foresight=backtest.foresight_eur,
+        stages=[copy_fields(BacktestStage, one, earned=one.earned_eur) for one in backtest.stage_sums],
         created_at=backtest.asked_at,
     )

@@ -11,7 +11,8 @@ import asyncpg
 import msgspec
 
 from gridloom.kernel.copying import field_names_of
-from gridloom.optimiser.backtests.model import Backtest, BacktestDay
+from gridloom.kernel.market_stages import STAGES, Stage
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay, StageSum
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.platform.database.pool import Database
@@ -20,31 +21,41 @@ from gridloom.platform.database.statement import NamedStatement
 
 _BACKTEST = """
   select id, organisation_id, asked_at, status, start_day, end_day, series, policy, battery::text as battery,
-    earned_eur, foresight_eur, days_done, failure
-  from backtest
+    earned_eur, foresight_eur, days_done, failure, stages,
+    case when stages <> '{}' then (
+      select array[sum(fcr_eur), count(fcr_eur), sum(afrr_eur), count(afrr_eur), sum(day_ahead_eur),
+        count(day_ahead_eur), sum(ida1_eur), count(ida1_eur), sum(ida2_eur), count(ida2_eur), sum(ida3_eur),
+        count(ida3_eur)]
+      from backtest_day d where d.organisation_id = b.organisation_id and d.backtest_id = b.id) end as stage_sums
+  from backtest b
 """
 
 
 _INSERT = NamedStatement("""
-insert into backtest (organisation_id, id, asked_by, asked_at, status, start_day, end_day, series, policy, battery)
-values (:organisation_id, :id, :asked_by, :asked_at, :status, :start, :end, :series, :policy, :battery::text::jsonb)
+insert into backtest (organisation_id, id, asked_by, asked_at, status, start_day, end_day, series, policy, battery,
+  stages)
+values (:organisation_id, :id, :asked_by, :asked_at, :status, :start, :end, :series, :policy, :battery::text::jsonb,
+  :stages::text[])
 """)
 _INSERT_DAYS = NamedStatement("""
 insert into backtest_day (organisation_id, backtest_id, delivery_day, earned_eur, foresight_eur, charged_kwh,
-  discharged_kwh, end_kwh, foresight_end_kwh)
+  discharged_kwh, end_kwh, foresight_end_kwh, foresight_discharged_kwh, fcr_eur, afrr_eur, day_ahead_eur, ida1_eur,
+  ida2_eur, ida3_eur)
 select :organisation_id, :id, u.* from unnest(
   :day::date[], :earned_eur::float8[], :foresight_eur::float8[], :charged_kwh::float8[], :discharged_kwh::float8[],
-  :end_kwh::float8[], :foresight_end_kwh::float8[]) u
+  :end_kwh::float8[], :foresight_end_kwh::float8[], :foresight_discharged_kwh::float8[], :fcr_eur::float8[],
+  :afrr_eur::float8[], :day_ahead_eur::float8[], :ida1_eur::float8[], :ida2_eur::float8[], :ida3_eur::float8[]) u
 """)
 _DAYS = """
-  select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+  select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh,
+    foresight_discharged_kwh, fcr_eur, afrr_eur, day_ahead_eur, ida1_eur, ida2_eur, ida3_eur
   from backtest_day
 """
 
 
 async def insert_backtest(db: Database, backtest: Backtest, asked_by: UUID) -> None:
     battery = msgspec.json.encode(asdict(backtest.battery)).decode()
-    await _INSERT.execute(db, backtest, asked_by=asked_by, battery=battery)
+    await _INSERT.execute(db, backtest, asked_by=asked_by, battery=battery, stages=list(backtest.stages))
 
 
 async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
@@ -59,22 +70,28 @@ async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
 
 
 async def read_backtest(db: Database, organisation_id: UUID, id: UUID) -> Backtest | None:
-    row = await db.fetchrow(_BACKTEST + "where organisation_id = $1 and id = $2", organisation_id, id)
+    row = await db.fetchrow(_BACKTEST + "where b.organisation_id = $1 and id = $2", organisation_id, id)
     return None if row is None else _read_backtest(row)
 
 
 async def list_backtests(db: Database, organisation_id: UUID, before: UUID | None, limit: int) -> list[Backtest]:
     rows = await db.fetch(
-        _BACKTEST + "where organisation_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
+        _BACKTEST + "where b.organisation_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
         organisation_id, before, limit,
     )  # fmt: skip
     return [_read_backtest(row) for row in rows]
 
 
 def _read_backtest(row: asyncpg.Record) -> Backtest:
+    stages = tuple(Stage(name) for name in row["stages"])
+    sums = row["stage_sums"] or [None, 0] * len(STAGES)
     return read_row(
         Backtest,
         row,
+        stages=stages,
+        stage_sums=tuple(
+            StageSum(stage, sums[2 * stage.place] or 0.0, int(sums[2 * stage.place + 1])) for stage in stages
+        ),
         start=row["start_day"],
         end=row["end_day"],
         policy=Policy(row["policy"]),
@@ -122,6 +139,19 @@ async def read_days(db: Database, organisation_id: UUID, id: UUID, after: date |
         organisation_id, id, after, limit,
     )  # fmt: skip
     return [BacktestDay(**row) for row in rows]
+
+
+async def sum_year_discharges(db: Database, backtest: Backtest, year: int) -> tuple[float, float]:
+    """Discharged in a year so far, by the policy and by foresight."""
+    row = await db.fetchrow(
+        """
+        select coalesce(sum(discharged_kwh), 0) as played, coalesce(sum(foresight_discharged_kwh), 0) as best
+        from backtest_day where organisation_id = $1 and backtest_id = $2 and delivery_day >= $3
+        """,
+        backtest.organisation_id, backtest.id, date(year, 1, 1),
+    )  # fmt: skip
+    assert row is not None
+    return row["played"], row["best"]
 
 
 async def read_last_day(db: Database, backtest: Backtest) -> BacktestDay | None:

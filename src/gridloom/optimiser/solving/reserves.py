@@ -49,6 +49,19 @@ def solve_with_reserves(
     programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline, *, exact: bool
 ) -> ReserveSolution:
     """Slots first, from the linear programme of all, in whole steps; then the best spot schedule beside them."""
+    power_kw, bound_eur = _solve_slots(programme, slots, deadline)
+    spot = solve(spot_programme_beside(programme, slots, power_kw), deadline, exact=exact)
+    earned_eur = float(power_kw @ np.array([slot.earns_eur_kw for slot in slots]))
+    return ReserveSolution(power_kw, spot, max(bound_eur, spot.value_eur + earned_eur))
+
+
+def choose_reserves(programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline) -> Floats:
+    """The power of each slot alone, in whole steps: the wholesale market is planned later, when more is known."""
+    return _solve_slots(programme, slots, deadline)[0]
+
+
+def _solve_slots(programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline) -> tuple[Floats, float]:
+    """The power of each slot, and a bound of what it earns together with the wholesale market."""
     model = _ReserveModel(programme, slots)
     found = model.run(deadline)
     if found.ended is SolverStatus.STOPPED:
@@ -57,10 +70,7 @@ def solve_with_reserves(
         raise diagnose([programme])
     power_kw = found.columns[model.slot_columns] * model.unit_kw
     steps = np.array([slot.lot_kw for slot in slots])
-    power_kw = np.floor(power_kw / steps + 1e-6) * steps
-    spot = solve(spot_programme_beside(programme, slots, power_kw), deadline, exact=exact)
-    earned_eur = float(power_kw @ np.array([slot.earns_eur_kw for slot in slots]))
-    return ReserveSolution(power_kw, spot, max(model.value_eur(found.bound), spot.value_eur + earned_eur))
+    return np.floor(power_kw / steps + 1e-6) * steps, model.value_eur(found.bound)
 
 
 def spot_programme_beside(
