@@ -242,6 +242,7 @@ class TestABacktest:
                     "charged": pytest.approx(day.charged_kwh, abs=0.01),
                     "discharged": pytest.approx(day.discharged_kwh, abs=0.01),
                     "endStateOfChargePercentage": pytest.approx(day.end_kwh / 20, abs=0.01),
+                    **dict.fromkeys(("fcr", "afrr", "dayAhead", "ida1", "ida2", "ida3")),
                 }
             for accept, read in (
                 ("text/csv", lambda body: pyarrow.csv.read_csv(io.BytesIO(body))),
