@@ -184,6 +184,7 @@ Share: TypeAlias = Literal[
 ]
 Side: TypeAlias = Literal["BUY", "SELL"]
 SignalKind: TypeAlias = Literal["COUNTER", "GAUGE", "STATE"]
+Stage: TypeAlias = Literal["AFRR", "DAY_AHEAD", "FCR", "IDA1", "IDA2", "IDA3"]
 TimeUnit: TypeAlias = Literal["ms", "ns", "s", "us"]
 TradeMarket: TypeAlias = Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
 UnavailabilityKind: TypeAlias = Literal[
