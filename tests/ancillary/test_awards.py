@@ -27,12 +27,3 @@ class TestAProvisionalAward:
     def test_has_a_price_per_hour_though_fcr_is_paid_by_the_block(self, key: str, price: str) -> None:
         award = provisional_award_of(parse_product_key(key), [AcceptedStep(2000.0, Decimal(12))])
         assert (award.capacity_kw, award.price_eur_mw_h) == (2000.0, Decimal(price))
-
-    def test_weighs_the_prices_of_its_steps_by_capacity(self) -> None:
-        steps = [AcceptedStep(1000.0, Decimal(10)), AcceptedStep(3000.0, Decimal(20))]
-        award = provisional_award_of(parse_product_key("2027-06-01_POS_00_04"), steps)
-        assert (award.capacity_kw, award.price_eur_mw_h) == (4000.0, Decimal("17.5"))
-
-    def test_of_nothing_accepted_is_nothing(self) -> None:
-        award = provisional_award_of(parse_product_key("2027-06-01_POS_00_04"), [])
-        assert (award.capacity_kw, award.price_eur_mw_h) == (0.0, Decimal(0))

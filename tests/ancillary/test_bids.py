@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from tests.ancillary.bidding import (
@@ -13,15 +13,12 @@ from tests.ancillary.bidding import (
     FCR,
     SPRING,
     all_bids,
-    day_from_now,
     entry,
     place,
     record,
     waiting,
 )
 from tests.assets import PARAMETERS, pointers, register_asset
-
-from gridloom.platform.identity.permissions import Role
 
 
 class TestBidsWithoutResult:
@@ -91,17 +88,6 @@ class TestBidsWithoutResult:
 
 
 class TestPlacing:
-    async def test_answers_the_entries_with_codes_and_status(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        free = {**FCR, "capacityPrice": 0}
-        answer = await place(asset, entry("NEGPOS_00_04", FCR), entry("POS_001", ENERGY), entry("NEGPOS_04_08", free))
-        first, second, third = answer.json()
-        assert third["bids"][0]["capacityPrice"] == 0
-        assert first["productDateCode"] == f"{DAY}_NEGPOS_00_04"
-        assert first["bids"][0]["status"] == "OFFERED"
-        assert "energyPrice" not in first["bids"][0]
-        assert second["bids"][0]["energyPrice"] == -14999.99
-
     async def test_takes_energy_for_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
         products = {"POS_00_04": {**CAPACITY, "energyPrice": 0}, "NEG_001": {**ENERGY, "energyPrice": 0}}
@@ -112,46 +98,6 @@ class TestPlacing:
         assert [each["bids"] for each in found] == [each["bids"] for each in placed.json()]
         again = await place(asset, *(entry(product, bid) for product, bid in named.items()))
         assert again.json() == placed.json()
-
-    async def test_notes_the_person_who_placed_a_bid(self, new_organisation, app):
-        asset = await register_asset(await new_organisation())
-        await place(asset, entry("NEGPOS_00_04", FCR))
-        placed_by = "select placed_by from ancillary_bid where asset_key = $1"
-        key = await app.pool.fetchval("select key from asset where id = $1", UUID(str(asset.id)))
-        assert await app.pool.fetchval(placed_by, key) == asset.owner.people[Role.TRADER].id
-
-    async def test_replaces_the_standing_bid_and_keeps_the_history(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        for price in (1, 2, 3):
-            await place(asset, entry("POS_00_04", {**CAPACITY, "capacityPrice": price}))
-        key = f"{DAY}_POS_00_04"
-        assert [bid["capacityPrice"] for bid in (await waiting(asset, key))[0]["bids"]] == [3]
-        history = (await all_bids(asset, key))[0]["bids"]
-        assert [(bid["capacityPrice"], bid["status"]) for bid in history] == [
-            (1, "REPLACED"),
-            (2, "REPLACED"),
-            (3, "OFFERED"),
-        ]
-
-    async def test_of_several_for_a_product_lets_all_stand_as_its_price_steps(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        steps = [{**CAPACITY, "capacityPrice": price, "offeredCapacity": 2000} for price in (1, 2, 3)]
-        answer = await place(asset, entry("POS_00_04", *steps[:2]), entry("POS_00_04", steps[2]))
-        assert [bid["status"] for each in answer.json() for bid in each["bids"]] == ["OFFERED"] * 3
-        found = await waiting(asset, f"{DAY}_POS_00_04")
-        assert [bid["capacityPrice"] for bid in found[0]["bids"]] == [1, 2, 3]
-        await place(asset, entry("POS_00_04", {**CAPACITY, "capacityPrice": 9}))
-        history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
-        assert [bid["status"] for bid in history] == ["REPLACED"] * 3 + ["OFFERED"]
-
-    async def test_takes_the_steps_of_a_product_together(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        steps = [{**CAPACITY, "offeredCapacity": 7000}, {**CAPACITY, "offeredCapacity": 6000}]
-        beyond = await place(asset, entry("POS_00_04", *steps), status=422)
-        assert beyond.json()["type"] == "/docs/problems/capacity-not-available"
-        assert pointers(beyond) == ["/0/bids"]
-        beyond = await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 5000}, FCR), status=422)
-        assert beyond.json()["available"]["charge"] == 8000
 
     async def test_again_with_the_same_id_changes_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -179,32 +125,6 @@ class TestPlacing:
         book = (await asset.owner.viewer.get(asset.path("/commitments"), params=window)).json()["commitments"]
         assert book[-1]["discharge"]["ancillary"]["afrrCapacity"] == 8000
 
-    async def test_under_the_id_of_another_batterys_bid_leaves_that_one_alone(self, new_organisation):
-        owner = await new_organisation()
-        one, other = await register_asset(owner), await register_asset(owner)
-        bid = {**CAPACITY, "id": str(uuid4())}
-        for asset in (one, other):
-            await place(asset, entry("POS_00_04", bid))
-
-        async def shown(asset):
-            [found] = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
-            return found["id"], found["status"], found.get("acceptedCapacity")
-
-        await record(one, "POS_00_04", bid["id"], capacity=2000)
-        assert [await shown(asset) for asset in (one, other)] == [
-            (bid["id"], "ACCEPTED", 2000),
-            (bid["id"], "OFFERED", None),
-        ]
-        assert (await other.owner.trader.delete(other.path(f"/ancillary/bids/{bid['id']}"))).status_code == 204
-        assert [(await shown(asset))[1] for asset in (one, other)] == ["ACCEPTED", "WITHDRAWN"]
-
-    async def test_is_all_or_nothing(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        await place(
-            asset, entry("POS_00_04", CAPACITY), entry("POS_04_08", {**CAPACITY, "offeredCapacity": 13000}), status=422
-        )
-        assert (await waiting(asset, f"{DAY}_POS_00_04"))[0]["bids"] == []
-
     @pytest.mark.parametrize(
         ("product", "bid", "problem", "field"),
         [
@@ -227,22 +147,6 @@ class TestPlacing:
         answer = await place(asset, entry(product, bid), status=422)
         assert answer.json()["type"] == f"/docs/problems/{problem}"
         assert pointers(answer) == [f"/0/bids/0/{field}"]
-
-    @pytest.mark.parametrize(
-        ("product", "capacity"), [("POS_00_04", 12000), ("NEG_00_04", 10000), ("NEGPOS_00_04", 8000)]
-    )
-    async def test_takes_up_to_what_is_available(self, new_organisation, product, capacity):
-        asset = await register_asset(await new_organisation())
-        bid = FCR if product.startswith("NEGPOS") else CAPACITY
-        await place(asset, entry(product, {**bid, "offeredCapacity": capacity}))
-
-    async def test_of_fcr_takes_a_ratio_of_rated_power_to_the_last_lot(self, new_organisation):
-        # In binary, 0.57 of 100,000 is a little less than 57,000.
-        rated = {"ratedChargePower": 100_000, "ratedDischargePower": 100_000, "fcrLimitRatio": 0.57}
-        parameters = {**PARAMETERS, **rated, "energyCapacity": 100_000}
-        asset = await register_asset(await new_organisation(), parameters=parameters)
-        await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 57_000}))
-        await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 58_000}), status=422)
 
     @pytest.mark.parametrize("day", ["1999-12-31", "2100-01-01"])
     async def test_on_a_day_without_markets_points_at_the_day(self, new_organisation, day):
@@ -277,14 +181,6 @@ class TestPlacing:
         await place(asset, entry("POS_08_12", CAPACITY))
         await place(asset, entry("POS_12_16", CAPACITY), status=422)
 
-    @pytest.mark.parametrize("product", ["NEGPOS_20_24", "POS_20_24", "NEG_001"])
-    async def test_after_gate_closure_is_refused(self, new_organisation, product):
-        asset = await register_asset(await new_organisation())
-        bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
-        answer = await place(asset, entry(product, bid, day=day_from_now(0)), status=422)
-        assert answer.json()["type"] == "/docs/problems/product-gate-closed"
-        assert pointers(answer) == ["/0/deliveryDay"]
-
     @pytest.mark.parametrize(
         ("day", "product", "status"),
         [
@@ -299,15 +195,6 @@ class TestPlacing:
         asset = await register_asset(await open_gates.new_organisation())
         bid = CAPACITY if product.count("_") == 2 else ENERGY
         await place(asset, entry(product, bid, day=day), status=status)
-
-    @pytest.mark.parametrize(("product", "days"), [("NEGPOS_20_24", 15), ("POS_20_24", 8), ("NEG_001", 8)])
-    async def test_before_the_gate_opens_is_refused(self, new_organisation, product, days):
-        asset = await register_asset(await new_organisation())
-        bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
-        answer = await place(asset, entry(product, bid, day=day_from_now(days)), status=422)
-        assert answer.json()["type"] == "/docs/problems/product-gate-not-open"
-        assert pointers(answer) == ["/0/deliveryDay"]
-        await place(asset, entry(product, bid, day=day_from_now(days - 2)))
 
     async def test_of_nothing_is_refused(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -352,10 +239,6 @@ class TestWithdrawal:
         assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{first}"))).status_code == 409
         await record(asset, "POS_00_04", second)
         assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{second}"))).status_code == 409
-
-    async def test_of_nothing_is_not_found(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{uuid4()}"))).status_code == 404
 
     async def test_after_gate_closure_is_refused(self, app, new_organisation):
         asset = await register_asset(await new_organisation())

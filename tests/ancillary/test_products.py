@@ -1,6 +1,6 @@
 """The product table across clock changes, and the keys that name a product on a day."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from itertools import pairwise
 
 import pytest
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from gridloom.ancillary.products import (
     PRODUCTS,
     AncillaryMarket,
-    NotADeliveryDay,
     capacity_block_around,
     parse_product_key,
     product_key,
@@ -21,8 +20,6 @@ from gridloom.kernel.market_time import market_day_window, period_count
 pytestmark = pytest.mark.pure
 
 SPRING = (date(2026, 3, 29), date(2027, 3, 28))
-AUTUMN = (date(2026, 10, 25), date(2027, 10, 31))
-PLAIN = date(2026, 6, 15)
 DAYS = st.dates(date(2000, 1, 2), date(2099, 12, 31))
 
 
@@ -39,35 +36,12 @@ class TestProducts:
         assert "NEGPOS_001" not in PRODUCTS
 
     @pytest.mark.parametrize("day", SPRING)
-    def test_last_three_hours_in_the_first_block_of_the_short_day(self, day):
-        window = product_key(day, "NEGPOS_00_04").window
-        assert window.duration == timedelta(hours=3)
-        assert window.start == datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(hours=1)
-        assert product_key(day, "NEGPOS_04_08").window.duration == timedelta(hours=4)
-
-    @pytest.mark.parametrize("day", AUTUMN)
-    def test_last_five_hours_in_the_first_block_of_the_long_day(self, day):
-        window = product_key(day, "POS_00_04").window
-        assert window.duration == timedelta(hours=5)
-        assert window.start == datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(hours=2)
-
-    @pytest.mark.parametrize("day", SPRING)
     @pytest.mark.parametrize("direction", ["POS", "NEG"])
     def test_end_at_092_on_the_short_day(self, day, direction):
         last = product_key(day, f"{direction}_092")
         assert last.window.end == market_day_window(day).end
         with pytest.raises(ValueError, match="92 quarter-hours"):
             product_key(day, f"{direction}_093")
-
-    @pytest.mark.parametrize("day", AUTUMN)
-    @pytest.mark.parametrize("direction", ["POS", "NEG"])
-    def test_reach_100_on_the_long_day(self, day, direction):
-        assert product_key(day, f"{direction}_100").window.end == market_day_window(day).end
-
-    def test_end_at_096_on_any_other_day(self):
-        assert product_key(PLAIN, "POS_096").window.end == market_day_window(PLAIN).end
-        with pytest.raises(ValueError, match="96 quarter-hours"):
-            product_key(PLAIN, "POS_097")
 
     @given(DAYS)
     def test_of_one_direction_cover_the_whole_day_without_gap_or_overlap(self, day):
@@ -121,31 +95,8 @@ class TestProductKey:
         with pytest.raises(ValueError, match=reason):
             parse_product_key(text)
 
-    def test_is_there_from_the_first_delivery_day_to_the_last(self):
-        days = [date(1999, 12, 31), date(2000, 1, 1), date(2099, 12, 31), date(2100, 1, 1)]
-        for day, is_there in zip(days, (False, True, True, False), strict=True):
-            if is_there:
-                assert product_key(day, "POS_00_04").delivery_day == day
-                continue
-            with pytest.raises(NotADeliveryDay):
-                product_key(day, "POS_00_04")
-
-    def test_never_repeats_a_long_text_in_full(self):
-        with pytest.raises(ValueError, match="…") as refusal:
-            parse_product_key("2026-06-15_" + "X" * 5000)
-        assert len(str(refusal.value)) < 500
-
 
 class TestCapacityBlock:
-    @pytest.mark.parametrize(
-        ("day", "count"), [(SPRING[0], 12), (SPRING[1], 12), (AUTUMN[0], 20), (AUTUMN[1], 20), (PLAIN, 16)]
-    )
-    def test_has_the_quarter_hours_from_its_start_to_its_end(self, day, count):
-        block = product_key(day, "POS_00_04")
-        quarter_hours = [product_key(day, f"POS_{number:03}") for number in range(1, count + 1)]
-        assert all(capacity_block_around(quarter_hour) == block for quarter_hour in quarter_hours)
-        assert capacity_block_around(product_key(day, f"POS_{count + 1:03}")) == product_key(day, "POS_04_08")
-
     @given(DAYS)
     def test_is_there_once_for_every_quarter_hour_of_the_day(self, day):
         for number in range(1, period_count(day) + 1):

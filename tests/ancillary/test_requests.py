@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
-from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, all_bids, day_from_now, entry, place, record, waiting
+from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, day_from_now, entry, place, record
 from tests.assets import AssetUnderTest, pointers, register_asset
-
-from gridloom.ancillary.bid_placement import bid_holding
-from gridloom.ancillary.products import parse_product_key
-from gridloom.capacity.model import Holding, HoldingKind, ReserveMinutes
-from gridloom.kernel.market_time import period_number
 
 NEXT = day_from_now(4)
 
@@ -51,13 +45,6 @@ class TestBidsOfOneRequest:
         named = priced(2, id=str(uuid4()))
         twice = await place(asset, entry("POS_00_04", priced(1), named), entry("POS_04_08", named), status=400)
         assert pointers(twice) == ["/1/bids/0/id"]
-
-    async def test_wait_all_of_them_in_the_order_of_their_steps(self, new_organisation: Any) -> None:
-        asset = await register_asset(await new_organisation())
-        prices = [5, 3, 9, 1, 8, 2, 7, 4, 11, 6, 10.5, 0]
-        await place(asset, entry("POS_00_04", *(priced(price) for price in prices)))
-        [found] = await waiting(asset, f"{DAY}_POS_00_04")
-        assert [bid["capacityPrice"] for bid in found["bids"]] == prices
 
     async def test_of_energy_have_no_capacity_price_below_nothing_either(self, new_organisation: Any) -> None:
         asset = await register_asset(await new_organisation())
@@ -167,64 +154,3 @@ class TestResultsOfOneRequest:
         assert withdrawn.json()["type"] == "/docs/problems/bid-not-standing"
         assert pointers(withdrawn) == ["/1/results/0/bidID"]
         assert (await asset.owner.viewer.get(asset.path("/ancillary/results"))).json() == []
-
-
-class TestResultsOfOneBid:
-    async def test_count_their_corrections_to_the_last(self, new_organisation: Any) -> None:
-        asset = await register_asset(await new_organisation())
-        bid = (await place(asset, entry("POS_00_04", priced(1, 4000)))).json()[0]["bids"][0]["id"]
-        revisions = []
-        for kw in (1000, 2000, 3000, 2000):
-            answer = await record(asset, "POS_00_04", bid, capacity=kw, correction=kw != 1000)
-            revisions += [(one["revision"], one["acceptedCapacity"]) for one in answer.json()[0]["results"]]
-        assert revisions == [(1, 1000), (2, 2000), (3, 3000), (4, 2000)]
-
-    async def test_are_those_of_its_battery_whatever_another_one_has_under_the_same_id(
-        self, operator: Any, new_organisation: Any
-    ) -> None:
-        owner = await new_organisation()
-        one, other = await register_asset(owner), await register_asset(owner)
-        shared = str(uuid4())
-        await place(other, entry("POS_00_04", priced(30, 3000, id=shared)))
-        await place(one, entry("POS_00_04", priced(10, 2000, id=shared)))
-        assert (await record(other, "POS_00_04", shared, capacity=3000)).json()[0]["results"][0]["revision"] == 1
-        recorded = (await record(one, "POS_00_04", shared, capacity=2000)).json()[0]["results"][0]
-        assert (recorded["revision"], recorded["acceptedCapacity"]) == (1, 2000)
-        for asset, award in ((one, (2, 10)), (other, (3, 30))):
-            [kept] = (await operator.get("/settlements/afrr-capacity", params={"asset-id": asset.id})).json()
-            assert (kept["capacity"], float(kept["price"])) == award
-            [found] = await all_bids(asset, f"{DAY}_POS_00_04")
-            assert [bid["acceptedCapacity"] for bid in found["bids"]] == [1000 * award[0]]
-
-    async def test_and_bids_are_listed_for_one_battery_alone(self, new_organisation: Any) -> None:
-        """A page is filled with the battery's own products, though its neighbour has later ones."""
-        owner = await new_organisation()
-        one, neighbour = await register_asset(owner), await register_asset(owner)
-        for asset, product, day in ((one, "POS_00_04", DAY), (neighbour, "POS_20_24", day_from_now(6))):
-            bid = (await place(asset, entry(product, priced(1), day=day))).json()[0]["bids"][0]["id"]
-            await record(asset, product, bid, day=day)
-        for path in ("/ancillary/bids", "/ancillary/results"):
-            page = await owner.viewer.get(one.path(path), params={"limit": 1})
-            assert [each["product"] for each in page.json()] == ["POS_00_04"], path
-            assert "next" not in page.links, path
-
-
-class TestWhatABidHolds:
-    @pytest.mark.parametrize(
-        ("key", "kind", "quarters", "kw", "kwh"),
-        [
-            ("2027-03-28_NEGPOS_00_04", HoldingKind.FCR, 12, (2000, 2000), 1000),
-            ("2027-10-31_POS_00_04", HoldingKind.AFRR_CAPACITY, 20, (0, 2000), 2000),
-            ("2027-06-01_NEG_20_24", HoldingKind.AFRR_CAPACITY, 16, (2000, 0), 2000),
-            ("2027-06-01_NEG_096", HoldingKind.AFRR_ENERGY, 1, (2000, 0), 500),
-            ("2027-06-01_POS_001", HoldingKind.AFRR_ENERGY, 1, (0, 2000), 500),
-        ],
-    )
-    def test_is_power_in_its_directions_for_its_window_and_the_energy_to_serve_it(
-        self, key: str, kind: HoldingKind, quarters: int, kw: tuple[float, float], kwh: float
-    ) -> None:
-        product, holder = parse_product_key(key), UUID(int=7)
-        first = period_number(product.window.start)
-        held = Holding(kind, holder, first, first + quarters, *kw, kwh, False, product=product.product.code)
-        assert bid_holding(product, holder, 2000.0, ReserveMinutes()) == held
-        assert bid_holding(product, holder, 2000.0, ReserveMinutes(), is_firm=True).is_firm

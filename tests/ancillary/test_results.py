@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, STEP, all_bids, day_from_now, entry, place, record
@@ -208,23 +208,6 @@ class TestResults:
             [{**before, "revision": 1, "accepted": True, "acceptedCapacity": 2000, "settlementPrice": None}],
         ], "each as it was known until then, the latest first"
 
-    async def test_that_are_corrected_are_awarded_by_the_latest_of_them(self, operator, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("NEGPOS_08_12", FCR))).json()[0]["bids"][0]["id"]
-        await record(asset, "NEGPOS_08_12", bid_id, capacity=5000, settlementPrice=60)
-        await record(asset, "NEGPOS_08_12", bid_id, accepted=False, correction=True)
-        [award] = (await operator.get("/settlements/fcr", params={"asset-id": asset.id})).json()
-        assert award["capacity"] == 0.0
-        logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
-        assert {item["description"] for item in logbook} == {
-            f"5000 kW of the bid {bid_id} were accepted at 60.00 EUR/MW.",
-            f"Nothing of the bid {bid_id} was accepted.",
-        }
-        assert {item["title"] for item in logbook} == {
-            f"{DAY}_NEGPOS_08_12 accepted",
-            f"{DAY}_NEGPOS_08_12 rejected, corrected",
-        }
-
     async def test_are_awarded_at_the_price_they_were_settled_at_or_else_as_bid(self, operator, new_organisation):
         asset = await register_asset(await new_organisation())
         fcr = (await place(asset, entry("NEGPOS_08_12", FCR))).json()[0]["bids"][0]["id"]
@@ -251,23 +234,6 @@ class TestResults:
             assert answer.json()[0]["results"][0].get("settlementPrice") == price
             [award] = (await operator.get("/settlements/afrr-capacity", params={"asset-id": asset.id})).json()
             assert float(award["price"]) == (CAPACITY["capacityPrice"] if price is None else price)
-
-    async def test_can_be_corrected_entry_by_entry(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        await record(asset, "POS_00_04", bid_id, capacity=2000)
-        answer = await asset.owner.trader.post(
-            asset.path("/ancillary/results"),
-            json=[
-                {
-                    "deliveryDay": DAY,
-                    "product": "POS_00_04",
-                    "correction": True,
-                    "results": [{"bidID": bid_id, "accepted": True, "acceptedCapacity": 3000}],
-                }
-            ],
-        )
-        assert answer.status_code == 201
 
     async def test_that_are_corrected_upwards_must_find_the_capacity_free(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -296,14 +262,6 @@ class TestResults:
         answer = await record(asset, "POS_00_04", bid_id, accepted=accepted, capacity=capacity, status=422)
         assert answer.json()["type"] == f"/docs/problems/{problem}"
         assert pointers(answer) == ["/0/results/0/acceptedCapacity"]
-
-    async def test_name_a_bid_of_the_asset_for_that_product(self, new_organisation):
-        owner = await new_organisation()
-        asset, other = await register_asset(owner), await register_asset(owner)
-        bid_id = (await place(other, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        assert pointers(await record(asset, "POS_00_04", bid_id, status=422)) == ["/0/results/0/bidID"]
-        assert pointers(await record(other, "POS_04_08", bid_id, status=422)) == ["/0/results/0/bidID"]
-        await record(asset, "POS_00_04", str(uuid4()), status=422)
 
     async def test_of_a_bid_that_was_replaced_conflict_and_bar_other_bids(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -23,10 +23,6 @@ async def read(market: Market, auction: str, trader: int = 0) -> Any:
 
 
 class TestAvailabilityOfAnItem:
-    async def test_is_whole_while_nothing_is_lost(self, market: Market) -> None:
-        auction = await market.auction()
-        assert (await read(market, auction))["item"]["availability"] == {"power": 1, "energy": 1}
-
     async def test_is_what_is_left_of_the_batteries_by_share(self, market: Market) -> None:
         """Half the power and three quarters of the energy of a quarter are lost."""
         one, two = await market.battery(1000), await market.battery(3000)
@@ -90,43 +86,6 @@ class TestAnAuctionThatCannotBeDelivered:
         assert (await read(market, auction, 1))["status"] == "NO_BIDS_SUBMITTED" if not is_sold else True
         taken = await market.operator.get(f"/auctions/{auction}")
         assert taken.json()["state"] == ("CLEARED" if is_sold else "CANCELLED")
-
-    async def test_is_cancelled_where_its_energy_alone_is_below_its_minimum(self, market: Market) -> None:
-        battery = await market.battery(4000)
-        auction = await market.auction(battery)
-        assert (await bid(market.traders[0], auction, 100)).status_code == 201
-        await market.lose(battery, auction, 0, 5000)  # 3000 of 8000 kWh are left, and all of the power
-        other = await market.battery(4000)
-        unwanted = await market.auction(other)
-        await market.lose(other, unwanted, 4000)
-        await market.advance("PT1H")
-        assert (await read(market, auction))["cancelled"]["reason"] == "NOT_DELIVERABLE"
-        assert (await read(market, unwanted))["cancelled"]["reason"] == "NOT_DELIVERABLE", "also where nobody bids"
-
-    async def test_is_announced_to_the_invited_and_releases_its_capacity(self, market: Market) -> None:
-        battery = await market.battery(4000)
-        auction = await market.auction(battery)
-        await bid(market.traders[0], auction, 100)
-        await market.lose(battery, auction, 4000)
-        await market.advance("PT1H")
-        rows = await market.edge.pool.fetch(
-            """select organisation_id, data from event_outbox where type = 'auction.cancelled' union all
-               select organisation_id, data from event
-               where type = 'auction.cancelled' and organisation_id = origin_id"""
-        )
-        told = {row["organisation_id"]: (row["data"]["reason"], row["data"]["status"]) for row in rows}
-        assert told == {
-            trader.id: ("NOT_DELIVERABLE", "LOST" if trader is market.traders[0] else "NO_BIDS_SUBMITTED")
-            for trader in market.traders
-        }
-        held = await market.edge.pool.fetchval("select count(*) from capacity_holding")
-        assert held == 0
-
-    async def test_needs_a_minimum_between_nothing_and_all(self, market: Market) -> None:
-        for minimum in (-0.1, 1.1, "much"):
-            refused = await market.operator.post("/auctions", json=await market.terms(minimumAvailability=minimum))
-            assert refused.status_code == 400, refused.text
-            assert [error["pointer"] for error in refused.json()["errors"]] == ["/minimumAvailability"]
 
 
 class TestACancelledAuction:

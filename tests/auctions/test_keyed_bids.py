@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 from tests.auctions.conftest import Market
 from tests.emitted import events_of
 
-from gridloom.auctions import bid_batching, bid_store
-from gridloom.auctions.bid_batching import BidBatcher, split_batch
-from gridloom.auctions.bid_store import PendingBid, PlacementResult
-from gridloom.platform.http import to_json
+from gridloom.auctions import bid_batching
+from gridloom.auctions.bid_batching import BidBatcher
+from gridloom.auctions.bid_store import PendingBid
 from gridloom.platform.http.idempotency import IdempotencyKey
 
 
@@ -47,39 +44,12 @@ class TestAKeyedBid:
         await send(market, auction, "k", 5)
         assert (await send(market, auction, "k", 6)).status_code == 422
 
-    async def test_of_another_organisation_is_another_bid(self, market: Market):
-        auction = await market.auction()
-        answers = [await send(market, auction, "k", 5, trader) for trader in (0, 1)]
-        assert len({answer.json()["id"] for answer in answers}) == 2
-
-    async def test_that_was_refused_may_be_sent_again(self, market: Market):
-        now = await market.now()
-        auction = await market.auction(start=(now + timedelta(minutes=5)).isoformat())
-        assert (await send(market, auction, "k")).status_code == 409
-        await market.advance("PT10M")
-        assert (await send(market, auction, "k")).status_code == 201
-
-    async def test_sent_again_after_the_close_is_answered_as_it_was(self, market: Market):
-        auction = await market.auction()
-        first = await send(market, auction, "k")
-        await market.advance("PT2H")
-        again, late = await asyncio.gather(send(market, auction, "k"), send(market, auction, "late"))
-        assert (again.status_code, again.content, late.status_code) == (201, first.content, 409)
-
     async def test_sent_again_after_the_cancellation_is_answered_as_it_was(self, market: Market):
         auction = await market.auction()
         first = await send(market, auction, "k")
         assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
         again, late = await send(market, auction, "k"), await send(market, auction, "late")
         assert (again.status_code, again.content, late.status_code) == (201, first.content, 409)
-
-    async def test_sent_again_among_others_does_not_keep_them_from_their_places(self, market: Market):
-        auction = await market.auction()
-        first = await send(market, auction, "k")
-        answers = await asyncio.gather(*(send(market, auction, key, 5, 0) for key in ("a", "b", "k", "c")))
-        assert [answer.status_code for answer in answers] == [201] * 4
-        assert answers[2].content == first.content
-        assert sorted(answer.json()["sequence"] for answer in answers) == [1, 2, 3, 4]
 
     async def test_whose_key_is_a_day_old_is_placed_anew(self, market: Market):
         auction = await market.auction()
@@ -99,17 +69,6 @@ class TestAKeyedBid:
         bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
         assert [bid["price"] for bid in bids] == [7]
 
-    async def test_emits_its_event_and_is_audited_like_any_other(self, market: Market, monkeypatch: pytest.MonkeyPatch):
-        """Who listens is told at once; again, there is nothing new."""
-        auction, told = await market.auction(), []
-        monkeypatch.setattr(bid_store, "notify_listeners", lambda: told.append("event"))
-        placed = (await send(market, auction, "k")).json()
-        await send(market, auction, "k")
-        assert told == ["event"]
-        noted = await market.traders[0].admin.get("/audit-log", params={"action": "placeBid"})
-        assert [entry["resource"] for entry in noted.json()].count(f"/auctions/{auction}/bids") == 1
-        assert placed["sequence"] == 1
-
 
 def offer(key: IdempotencyKey | None) -> PendingBid:
     event: Any = None
@@ -118,18 +77,6 @@ def offer(key: IdempotencyKey | None) -> PendingBid:
 
 
 class TestABatch:
-    @pytest.mark.parametrize("keys", ["", "aab", "abab", "..a.a", "abcde"])
-    async def test_holds_each_key_once_and_keeps_the_order(self, keys: str):
-        loop = asyncio.get_running_loop()
-        named = [None if key == "." else IdempotencyKey(key, key.encode(), 1, b"") for key in keys]
-        queue = [(offer(key), loop.create_future()) for key in named]
-        batch, waiting = split_batch(queue)
-        taken = [place[0].key for place in batch if place[0].key is not None]
-        assert len(taken) == len(set(taken))
-        assert sorted(map(id, [*batch, *waiting])) == sorted(map(id, queue))
-        for part in (batch, waiting):
-            assert part == [place for place in queue if any(place is each for each in part)]
-
     async def test_is_as_large_as_a_statement_takes_and_fails_alone(self, monkeypatch: pytest.MonkeyPatch):
         """What has queued behind the first is placed by twos; each bid learns what became of itself."""
         placed: list[list[UUID]] = []
@@ -168,38 +115,6 @@ class TestABatch:
         first, gone, *others = await asyncio.gather(*placing, return_exceptions=True)
         assert isinstance(gone, asyncio.CancelledError)
         assert [str(one) for one in (first, *others)] == [f"placed {one.bid_id}" for one in (offers[0], *offers[2:])]
-
-    async def test_is_looked_up_for_those_alone_that_have_a_key_and_no_place(self, monkeypatch: pytest.MonkeyPatch):
-        """Each of them learns what became of itself, and who listens learns only of what was placed."""
-        looked_up: list[PendingBid] = []
-        verdicts = iter((["PLACED", "CLOSED", "CLOSED", "PLACED", "CLOSED"], ["KNOWN", "CLOSED"], ["CLOSED"]))
-        told: list[str] = []
-
-        async def place(_: Any, attempt: str, offers: list[PendingBid]) -> list[PlacementResult]:
-            if attempt == "again":
-                looked_up.extend(offers)
-            return [PlacementResult(verdict, *(None,) * 8) for verdict, _ in zip(next(verdicts), offers, strict=True)]
-
-        monkeypatch.setattr(bid_store, "_place_rows", place)
-        monkeypatch.setattr(bid_store, "notify_listeners", lambda: told.append("event"))
-        keys = [IdempotencyKey(name, name.encode(), 1, b"") if name else None for name in ("a", "", "b", "", "c")]
-        pool: Any = None
-        offers = [offer(key) for key in keys]
-        found = await bid_store.place_bids(pool, offers)
-        assert [one.verdict for one in found] == ["PLACED", "CLOSED", "KNOWN", "PLACED", "CLOSED"]
-        assert looked_up == [offers[2], offers[4]]
-        assert [one.verdict for one in await bid_store.place_bids(pool, offers[1:2])] == ["CLOSED"]
-        assert told == ["event"]
-
-
-class TestAMoment:
-    @pytest.mark.parametrize("milliseconds", [0, 1, 10, 100, 120, 999])
-    async def test_is_written_by_the_database_as_by_the_service(self, database_url: str, milliseconds: int):
-        moment = datetime(2026, 10, 25, 0, 59, 59, milliseconds * 1000, tzinfo=UTC)
-        connection = await asyncpg.connect(database_url)
-        written = await connection.fetchval("select moment_on_wire($1)", moment)
-        await connection.close()
-        assert to_json(moment) == f'"{written}"'.encode()
 
 
 class TestABidByParts:

@@ -12,7 +12,7 @@ import pytest
 from tests.auctions.conftest import Market, bid, wire
 from tests.concurrency import await_blocked
 
-from gridloom.auctions import clearing, routes, store
+from gridloom.auctions import clearing, store
 from gridloom.auctions.clearing import CLEARING, OPENING, clear, open_auction
 from gridloom.platform.jobs import JobRun
 from gridloom.platform.jobs import cancel as cancel_job
@@ -190,23 +190,6 @@ class TestOpening:
         assert await due_of(market, OPENING, auction) - now > timedelta(minutes=18)
         await market.advance("PT20M")
         assert await told(market, "auction.opened", auction) == 3
-
-    async def test_reads_no_terms_while_they_are_being_changed(self, market: Market, monkeypatch: pytest.MonkeyPatch):
-        auction = await market.auction(start=wire(await market.now() + timedelta(minutes=10)))
-        is_held = []
-
-        async def check_invited(db: Any, *_: Any) -> None:
-            async with market.edge.pool.acquire() as other:
-                held = "select id from auction where id = $1 for key share skip locked"
-                is_free = "select id from auction where id = $1 for share skip locked"
-                is_held.append(
-                    (await other.fetchval(held, UUID(auction)), await other.fetchval(is_free, UUID(auction)))
-                )
-
-        monkeypatch.setattr(routes, "check_invited", check_invited)
-        listed = [str(market.traders[0].id)]
-        assert (await market.operator.put(f"/auctions/{auction}/participants", json=listed)).status_code == 200
-        assert is_held == [(UUID(auction), None)], "other rows may refer to it meanwhile"
 
     async def test_of_an_auction_that_was_cancelled_is_told_to_nobody(self, market: Market):
         auction = await market.auction()

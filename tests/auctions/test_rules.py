@@ -14,11 +14,9 @@ from gridloom.auctions.model import (
     Auction,
     AuctionBid,
     AuctionState,
-    AuctionStatus,
     BidFate,
     ClearingOutcome,
     Item,
-    OperatorStatus,
 )
 from gridloom.auctions.rules import (
     AuctionFrozen,
@@ -27,8 +25,6 @@ from gridloom.auctions.rules import (
     check_changeable,
     check_terms,
     fate_of,
-    own_state,
-    status_for,
     winning_bid,
 )
 from gridloom.kernel.ids import PhysicalAssetID
@@ -125,33 +121,6 @@ class TestAnAuctionsTerms:
             with pytest.raises(AuctionFrozen, match=state.lower()):
                 check_cancellable(auction_in(state), self.BEFORE)
 
-    @pytest.mark.parametrize(
-        ("state", "moment", "status"),
-        [
-            (AuctionState.SCHEDULED, BEFORE, OperatorStatus.SCHEDULED),
-            (AuctionState.SCHEDULED, DURING, OperatorStatus.RUNNING),
-            (AuctionState.SCHEDULED, AFTER, OperatorStatus.RUNNING),
-            (AuctionState.CLEARED, AFTER, OperatorStatus.CLEARED),
-            (AuctionState.CANCELLED, BEFORE, OperatorStatus.CANCELLED),
-        ],
-    )
-    def test_stand_for_the_operator_as_they_are(self, state, moment, status):
-        assert own_state(auction_in(state), moment) is status
-
-    @pytest.mark.parametrize(
-        ("state", "moment", "status"),
-        [
-            (AuctionState.SCHEDULED, BEFORE, AuctionStatus.NOT_STARTED),
-            (AuctionState.SCHEDULED, DURING, AuctionStatus.RUNNING),
-            (AuctionState.SCHEDULED, AFTER, AuctionStatus.PENDING),
-            (AuctionState.CLEARED, AFTER, AuctionStatus.LOST),
-            (AuctionState.CANCELLED, BEFORE, AuctionStatus.LOST),
-        ],
-    )
-    def test_stand_for_a_bidder_by_the_half_open_window(self, state, moment, status):
-        auction = auction_in(state)
-        assert status_for(auction, now=moment, organisation_id=UUID(int=2), has_standing_bid=True) is status
-
 
 def reference_winner(history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None) -> int | None:
     """The position of the winning bid, said as plainly as the rules are."""
@@ -214,49 +183,6 @@ class TestTheFateOfABid:
             for bid in bids
         ]
         assert fates.count(BidFate.WON) == (outcome is ClearingOutcome.ALLOCATED)
-
-    @pytest.mark.parametrize(
-        ("history", "fates"),
-        [
-            (
-                [(0, 5, False), (1, 7, False), (2, 7, False)],
-                [BidFate.OUTBID, BidFate.WON, BidFate.TIED_BUT_LATER],
-            ),
-            ([(0, 9, True), (1, 2, False), (1, 7, False)], [BidFate.WITHDRAWN, BidFate.SUPERSEDED, BidFate.WON]),
-            ([(0, 1, False), (1, 7, False)], [BidFate.BELOW_HURDLE, BidFate.WON]),
-        ],
-    )
-    def test_says_why_it_lost(self, history: list[tuple[int, int, bool]], fates: list[BidFate]):
-        bids = bids_of([(who, Decimal(price), is_withdrawn) for who, price, is_withdrawn in history])
-        standing = standing_bids(bids)
-        best = winning_bid(standing, Decimal(2))
-        told = [
-            fate_of(
-                bid,
-                is_standing=bid in standing,
-                hurdle_price_eur=Decimal(2),
-                outcome=ClearingOutcome.ALLOCATED,
-                best=best,
-            )
-            for bid in bids
-        ]
-        assert told == fates
-
-    def test_is_that_the_capacity_was_gone_for_the_best_one_alone(self):
-        """As releases before holdings were kept may have cleared an auction."""
-        bids = bids_of([(0, Decimal(5), False), (1, Decimal(7), False), (2, Decimal(7), False), (3, Decimal(1), False)])
-        best = winning_bid(bids, Decimal(2))
-        told = [
-            fate_of(
-                bid,
-                is_standing=True,
-                hurdle_price_eur=Decimal(2),
-                outcome=ClearingOutcome.CAPACITY_GONE,
-                best=best,
-            )
-            for bid in bids
-        ]
-        assert told == [BidFate.OUTBID, BidFate.CAPACITY_GONE, BidFate.TIED_BUT_LATER, BidFate.BELOW_HURDLE]
 
 
 class TestTheNameOfWhatIsWon:

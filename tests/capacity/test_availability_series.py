@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 
 from gridloom.capacity.availability import (
     CHARGE,
-    DISCHARGE,
-    ENERGY,
     AvailabilitySeries,
     CapacityOutage,
     Rating,
-    RatingsAndOutages,
-    availability_at,
     availability_series,
-    change_periods,
 )
-from gridloom.kernel.market_time import market_day_window, period_number
+from gridloom.kernel.market_time import market_day_window
 from gridloom.kernel.window import Window
 
 pytestmark = pytest.mark.pure
@@ -49,63 +44,6 @@ class TestAvailability:
         assert series.available.tolist() == [[10_000.0, 12_000.0, 20_000.0]] * 4
         assert series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0, 8_000.0, 1.0, 1.0, 1.0]] * 4
 
-    def test_misses_the_volume_in_the_periods_of_the_outage_only(self):
-        series = availability_series([RATING], [outage(15, 45)], HOUR)
-        assert column(series, CHARGE) == [10_000, 9_000, 9_000, 10_000]
-        assert column(series, DISCHARGE) == [12_000, 10_000, 10_000, 12_000]
-        assert column(series, ENERGY) == [20_000, 19_500, 19_500, 20_000]
-
-    def test_counts_an_outage_of_a_minute_for_the_whole_period(self):
-        assert column(availability_series([RATING], [outage(20, 21)], HOUR), CHARGE) == [10_000, 9_000, 10_000, 10_000]
-
-    def test_counts_an_outage_of_a_millisecond_for_the_whole_period(self):
-        late = CapacityOutage(T0 + timedelta(minutes=15, milliseconds=-1), T0 + timedelta(minutes=15), 1000.0, 0.0, 0.0)
-        assert column(availability_series([RATING], [late], HOUR), CHARGE) == [9_000, 10_000, 10_000, 10_000]
-
-    def test_adds_up_what_is_missing_together(self):
-        assert column(availability_series([RATING], [outage(0, 60), outage(30, 40)], HOUR), CHARGE) == [
-            9e3,
-            9e3,
-            8e3,
-            9e3,
-        ]
-
-    def test_does_not_add_up_what_is_missing_one_after_the_other_in_a_period(self):
-        assert column(availability_series([RATING], [outage(0, 5), outage(5, 10)], HOUR), CHARGE)[0] == 9_000
-
-    def test_is_never_below_zero(self):
-        series = availability_series([RATING], [outage(0, 60, charge=9_000), outage(0, 60, charge=9_000)], HOUR)
-        assert column(series, CHARGE) == [0.0] * 4
-
-    def test_returns_to_exactly_the_rating(self):
-        outages = [outage(0, 15, charge=0.1), outage(0, 16, charge=0.2), outage(0, 17, charge=0.7)]
-        assert column(availability_series([RATING], outages, HOUR), CHARGE)[2:] == [10_000.0, 10_000.0]
-
-    def test_uses_the_rating_in_force_in_each_period(self):
-        smaller = Rating(T0 + 30 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
-        series = availability_series([smaller, RATING], [outage(0, 60)], HOUR)
-        assert column(series, CHARGE) == [9_000, 9_000, 4_000, 4_000]
-        assert series.rated[:, ENERGY].tolist() == [20_000, 20_000, 10_000, 10_000]
-
-    def test_counts_the_smaller_rating_where_one_takes_over_within_a_period(self):
-        smaller = Rating(T0 + 20 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
-        larger = Rating(T0 + 40 * MINUTE, 9_000.0, 9_000.0, 9_000.0)
-        assert column(availability_series([RATING, smaller, larger], [], HOUR), CHARGE) == [10_000, 5_000, 5_000, 9_000]
-
-    def test_takes_the_later_of_two_ratings_from_the_same_instant(self):
-        again = Rating(RATING.valid_from, 1.0, 2.0, 3.0)
-        assert column(availability_series([RATING, again], [], HOUR), CHARGE) == [1.0] * 4
-
-    def test_is_nothing_before_the_first_rating(self):
-        late = Rating(T0 + 30 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
-        assert column(availability_series([late], [], HOUR), CHARGE) == [0, 0, 5_000, 5_000]
-        unlike = Rating(late.valid_from, 6_000.0, 5_000.0, 10_000.0, 0.9, 0.95, 0.85, 0.75)
-        assert availability_series([unlike], [], HOUR).rated.tolist() == [
-            *[[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]] * 2,
-            *[[6_000.0, 5_000.0, 10_000.0, 4_500.0, 0.95, 0.85, 0.75]] * 2,
-        ]
-        assert column(availability_series([], [outage(0, 60)], HOUR), CHARGE) == [0] * 4
-
     @pytest.mark.parametrize(
         ("day", "periods"), [("2026-03-29", 92), ("2026-10-25", 100), ("2027-03-28", 92), ("2027-10-31", 100)]
     )
@@ -122,12 +60,6 @@ class TestAvailability:
         assert availability_series([RATING], [], a_moment_more).starts == [*whole.starts, HOUR.end]
         assert whole.within(ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
         assert whole.within(Window(T0 + 15 * MINUTE, T0 + 30 * MINUTE)).starts == [T0 + 15 * MINUTE]
-
-    def test_can_be_asked_for_an_instant(self):
-        outages = [outage(20, 21)]
-        assert column(availability_at([RATING], outages, T0 + 19 * MINUTE), CHARGE) == [10_000]
-        assert column(availability_at([RATING], outages, T0 + 20 * MINUTE), CHARGE) == [9_000]
-        assert column(availability_at([RATING], outages, T0 + 21 * MINUTE), CHARGE) == [10_000]
 
     def test_falls_into_runs_of_equal_periods(self):
         runs = availability_series([RATING], [outage(15, 45)], HOUR).runs()
@@ -170,10 +102,3 @@ class TestAvailability:
         series = availability_series(ratings, outages, year)
         assert len(series) == 35_040
         assert np.isfinite(series.available).all()
-
-
-class TestAChange:
-    def test_is_of_the_period_that_holds_it_and_of_the_one_after(self):
-        known = RatingsAndOutages([Rating(T0, 1.0, 1.0, 1.0)], [outage(20, 45), outage(90, 91)])
-        periods = change_periods(known) - period_number(T0)
-        assert periods.tolist() == [0, 1, 2, 3, 6, 7], "on a boundary there is but one"

@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
-from gridloom.capacity.book import BookLine, energy_range_kwh, market_days_around
+from gridloom.capacity.book import BookLine
 from gridloom.capacity.loss_order import (
     firm_coverage,
-    own_schedule_limit,
-    pending_coverage,
     precheck_covered,
     shortfall,
 )
@@ -175,43 +173,6 @@ def reckoned(standing: BatteryCapacity, period: int) -> dict[BookLine, list[floa
 
 
 class TestAShortageOfSeveralBatteries:
-    def test_names_each_of_them_and_says_of_the_first_what_is_asked_and_free(self) -> None:
-        ids = [uuid4(), uuid4()]
-        shortages = [
-            Shortage(4, 8, (300.0, 0.0, 50.0), (200.0, 0.0, 10.0), (HoldingKind.FCR,), True, ("/backing/0",)),
-            Shortage(0, 2, (0.0, 100.0, 0.0), (0.0, 90.0, 0.0), (HoldingKind.AUCTION,), True, ("/backing/1",)),
-        ]
-        found = shortage_problem(list(zip(ids, shortages, strict=True))).document()
-        assert found["type"] == "/docs/problems/capacity-taken"
-        asked = "300 kW of charging, 0 kW of discharging and 50 kWh are asked for from 1970-01-01T01:00:00Z on"
-        assert f"{asked}, and 200 kW" in str(found["detail"])
-        assert str(found["detail"]).endswith("are free; the rest is held by FCR.")
-        assert found["holders"] == ["FCR"]
-        assert [error["pointer"] for error in found["errors"]] == ["/backing/0"]  # type: ignore[attr-defined]
-        none = shortage_problem([(ids[0], replace(shortages[0], held_by=()))]).document()
-        assert str(none["detail"]).endswith("held by no other holder.")
-        assert found["asked"] == {"charge": 300, "discharge": 0, "energy": 50}
-        assert found["free"] == {"charge": 200, "discharge": 0, "energy": 10}
-        assert (found["start"], found["end"]) == ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z")
-        assert found["shortages"] == [
-            {
-                "physicalAssetID": str(ids[0]),
-                "start": "1970-01-01T01:00:00Z",
-                "end": "1970-01-01T02:00:00Z",
-                "asked": {"charge": 300, "discharge": 0, "energy": 50},
-                "free": {"charge": 200, "discharge": 0, "energy": 10},
-                "holders": ["FCR"],
-            },
-            {
-                "physicalAssetID": str(ids[1]),
-                "start": "1970-01-01T00:00:00Z",
-                "end": "1970-01-01T00:30:00Z",
-                "asked": {"charge": 0, "discharge": 100, "energy": 0},
-                "free": {"charge": 0, "discharge": 90, "energy": 0},
-                "holders": ["AUCTION"],
-            },
-        ]
-
     def test_is_one_of_the_battery_that_has_not_got_it_where_there_is_one(self) -> None:
         ids = [uuid4(), uuid4()]
         taken = Shortage(4, 8, (300.0, 0.0, 50.0), (200.0, 0.0, 10.0), (HoldingKind.FCR,), True, ("/a",))
@@ -261,34 +222,6 @@ class TestBook:
         assert lines[BookLine.PROMISED, -1].tolist() == pytest.approx([3000 + other_kw, 4720, 1216 + 10])
         assert lines[BookLine.AUCTIONED, -1].tolist() == pytest.approx([600, 700, 76])
 
-    def test_has_what_was_accepted_as_firm_and_bids_as_waiting(self) -> None:
-        first, end = periods_of(DAYS[0])
-        kinds = (HoldingKind.FCR, HoldingKind.AFRR_CAPACITY, HoldingKind.AFRR_ENERGY)
-        held = [promise(first, end, 1000, 0), replace(promise(first, end, 2000, 0), kind=HoldingKind.AUCTION)]
-        held += [reserve(kind, first, end, 10.0**place, 0) for place, kind in enumerate(kinds)]
-        held += [reserve(kind, first, end, 0, 3 * 10.0**place, is_firm=True) for place, kind in enumerate(kinds)]
-        own = OwnSchedule(np.array([first]), np.array([-7.0]))
-        book = BatteryCapacity(battery(), held, own).book(first, first + 1)
-        # Of the 300 kW of energy that were accepted, 30 draw on the capacity.
-        assert book.firm[0, :ENERGY].tolist() == [3000, 3000 + 3 + 30 + 300 - 30]
-        assert book.waiting[0, :ENERGY].tolist() == [111, 0]
-        assert book.own[0, :ENERGY].tolist() == [7, 0]
-
-    def test_has_the_energy_of_balancing_energy_by_the_direction_that_it_is_asked_for(self) -> None:
-        first, _ = periods_of(DAYS[0])
-        up = replace(reserve(HoldingKind.AFRR_ENERGY, first, first + 1, 0, 800), energy_kwh=100.0)
-        down = replace(reserve(HoldingKind.AFRR_ENERGY, first, first + 1, 1000, 0), energy_kwh=400.0)
-        drawn = reserve(HoldingKind.AFRR_CAPACITY, first, first + 1, 500, 0, is_firm=True)
-        book = BatteryCapacity(battery(), [up, down, drawn], OwnSchedule.nothing()).book(first, first + 1)
-        assert book.lines[BookLine.AFRR_ENERGY_BID, 0].tolist() == pytest.approx([500, 800, 200 + 100])
-
-    def test_lacks_nothing_where_a_rounding_more_is_held_than_there_is(self) -> None:
-        first, end = periods_of(DAYS[0])
-        for more, is_missing in ((TOLERANCE / 2, False), (2 * TOLERANCE, True)):
-            held = [promise(first, end, 10_000 + more, 0)]
-            book = BatteryCapacity(battery(), held, OwnSchedule.nothing()).book(first, end)
-            assert book.missing.any() == is_missing
-
     @given(standings())
     def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, BatteryCapacity]) -> None:
         day, standing = scene
@@ -319,19 +252,6 @@ class TestBook:
         assert [part[:, DISCHARGE].max() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
         assert [part[:, DISCHARGE].min() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
 
-    def test_covers_waiting_bids_with_what_the_promises_leave(self) -> None:
-        first, _ = block = periods_of(DAYS[0])[0], periods_of(DAYS[0])[0] + 16
-        outage = CapacityOutage(period_start(first), period_start(first + 1), 0, 3_000, 0)
-        held = [reserve(HoldingKind.FCR, *block, 5_000, 5_000), promise(*block, 4_000, 0)]
-        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, outage), held, OwnSchedule.nothing())
-        book = standing.book(first, first + 1)
-        assert pending_coverage(book)[0].tolist() == [1.0, 3_000 / 5_000, 1.0]
-        assert own_schedule_limit(book)[0].tolist() == [1_000, 0, 17_500], "and the own schedule with the rest"
-        own = OwnSchedule(np.array([first], dtype=np.int64), np.array([700.0]))
-        used = replace(standing, own=own).book(first, first + 1)
-        assert pending_coverage(used)[0].tolist() == [1.0, 3_000 / 5_000, 1.0], "which takes nothing from them"
-        assert own_schedule_limit(used)[0].tolist() == [1_000, 0, 17_500]
-
 
 _AUCTIONED = Holding(
     HoldingKind.AUCTION, uuid4(), 0, 96, 8_000.0, 7_000.0, 5_000.0, losses=OneWayEfficiency(0.75, 0.78125)
@@ -349,11 +269,6 @@ class TestPlenty:
         if precheck_covered(ratings_and_outages, firm, first):
             book = BatteryCapacity(ratings_and_outages, firm, OwnSchedule.nothing()).book(first, end)
             assert (firm_coverage(book) == 1.0).all()
-
-    def test_is_there_for_a_battery_that_is_promised_as_a_whole(self) -> None:
-        first, end = periods_of(DAYS[0])
-        assert precheck_covered(battery(), [promise(first, end, 10_000, 20_000)], first)
-        assert not precheck_covered(battery(), [promise(first, end, 10_001, 20_000)], first)
 
     @pytest.mark.parametrize(
         ("held", "charge_kw", "discharge_kw", "energy_kwh"),
@@ -395,24 +310,6 @@ class TestPlenty:
         again = battery()
         again.ratings.append(Rating(start + timedelta(hours=1), 5000, 5000, 9000))
         assert not precheck_covered(again, [], first)
-
-
-class TestSwing:
-    def test_is_the_highest_less_the_lowest_of_the_running_sum(self) -> None:
-        first, end = periods_of(DAYS[0])
-        own = OwnSchedule(np.arange(first, first + 4), np.array([4000.0, 4000.0, -6000.0, -6000.0]))
-        assert energy_range_kwh(own, first, end) == 3000.0
-
-    def test_counts_from_an_untouched_store(self) -> None:
-        first, end = periods_of(DAYS[0])
-        own = OwnSchedule(np.arange(first, first + 4), np.array([10_000.0] * 4))
-        assert energy_range_kwh(own, first, end) == 10_000.0
-
-    @pytest.mark.parametrize("day", DAYS)
-    def test_is_that_of_whole_market_days_and_no_more(self, day: date) -> None:
-        first, end = periods_of(day)
-        assert market_days_around(first, end) == market_days_around(first + 5, first + 6) == (first, end)
-        assert market_days_around(end - 1, end + 1) == (first, end + 96)
 
 
 # --- what may be taken ---------------------------------------------------------------------------------------------
@@ -465,66 +362,10 @@ def judged(ratings_and_outages: RatingsAndOutages, stood: list[Holding], *asked:
 class TestReserve:
     first, end = periods_of(DAYS[0])
 
-    def test_of_fcr_holds_a_quarter_of_an_hour_either_way(self) -> None:
-        fcr = reserve(HoldingKind.FCR, self.first, self.first + 16, 8000, 8000)
-        assert fcr.energy_kwh == 4000.0
-        assert judged(battery(energy=4000), [], fcr) is None
-        assert judged(battery(energy=3999), [], fcr) is not None
-
-    def test_holds_as_long_as_the_platform_asks_of_its_kind(self) -> None:
-        minutes = ReserveMinutes(fcr=30, afrr=45, afrr_energy=6)
-        asked = (
-            (HoldingKind.FCR, 600, 0, 300),
-            (HoldingKind.AFRR_CAPACITY, 400, 0, 300),
-            (HoldingKind.AFRR_CAPACITY, 0, 800, 600),
-            (HoldingKind.AFRR_ENERGY, 0, 1000, 100),
-        )
-        for kind, charge_kw, discharge_kw, energy_kwh in asked:
-            assert minutes.energy_kwh(kind, charge_kw, discharge_kw) == energy_kwh
-
     def test_of_afrr_holds_an_hour(self) -> None:
         up = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 5000)
         assert judged(battery(energy=5000), [], up) is None
         assert judged(battery(energy=4999), [], up) is not None
-
-    def test_of_fcr_is_limited_to_a_share_of_rated_power(self) -> None:
-        shortage = judged(battery(), [], reserve(HoldingKind.FCR, self.first, self.first + 16, 9000, 9000))
-        assert shortage is not None
-        assert not shortage.is_held_by_others
-        assert shortage.there[:2] == (8000, 8000)
-
-    def test_of_fcr_is_limited_to_what_an_outage_leaves(self) -> None:
-        out = CapacityOutage(period_start(self.first), period_start(self.first + 1), 0, 5_000, 0)
-        fcr = reserve(HoldingKind.FCR, self.first, self.first + 16, 6000, 6000)
-        shortage = judged(battery(10_000, 10_000, 20_000, out), [], fcr)
-        assert shortage is not None
-        assert not shortage.is_held_by_others
-        assert shortage.there[:2] == (8000, 5000)
-
-    def test_is_pointed_at_only_where_too_little_is_free(self) -> None:
-        promised = promise(self.first + 16, self.first + 32, 6000, 12_000)
-        starts = [self.first + place for place in (0, 16, 32)]
-        groups = [
-            HoldingGroup((reserve(HoldingKind.FCR, start, start + 16, 5000, 5000),), f"/{index}")
-            for index, start in enumerate(starts)
-        ]
-        shortage = find_shortage(BatteryCapacity(battery(), [promised], OwnSchedule.nothing()), groups)
-        assert shortage is not None
-        assert (shortage.first, shortage.end, shortage.pointers) == (self.first + 16, self.first + 32, ("/1",))
-
-    def test_of_balancing_energy_draws_first_on_accepted_capacity(self) -> None:
-        capacity = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000, is_firm=True)
-        energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 10_000)
-        standing = BatteryCapacity(battery(), [capacity, energy], OwnSchedule.nothing())
-        book = standing.book(self.first, self.first + 1)
-        assert book.taken[0].tolist() == [0, 10_000, 7000]
-
-    def test_of_balancing_energy_draws_on_no_capacity_that_waits_for_its_result(self) -> None:
-        waiting = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000)
-        energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 8000)
-        book = BatteryCapacity(battery(), [waiting, energy], OwnSchedule.nothing()).book(self.first, self.first + 1)
-        assert book.lines[BookLine.AFRR_ENERGY_BID, 0].tolist() == [0, 8000, 2000]
-        assert book.taken[0].tolist() == [0, 14_000, 8000]
 
     def test_of_balancing_energy_needs_no_more_energy_than_the_capacity_that_it_draws_on(self) -> None:
         """Of which the battery has lost some: 10 MW for a quarter of an hour are 2,500 kWh."""
@@ -535,25 +376,6 @@ class TestReserve:
         assert shortage is not None
         assert (shortage.asked, shortage.there) == ((0, 10_000, 2500), (10_000, 10_000, 2000))
 
-    def test_is_refused_by_those_alone_who_hold_what_is_short(self) -> None:
-        stood = [
-            reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 3000, 0, is_firm=True),
-            promise(self.first, self.end, 2000, 1000),
-        ]
-        shortage = judged(battery(), stood, reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 9000))
-        assert shortage is not None
-        assert (shortage.held_by, shortage.there) == ((HoldingKind.VIRTUAL_ASSET,), (5000, 8000, 16_000))
-
-    def test_stands_beside_a_promise_only_where_both_fit(self) -> None:
-        promised = promise(self.first, self.end, 6000, 12_000)
-        fits = reserve(HoldingKind.FCR, self.first, self.first + 16, 4000, 4000)
-        assert judged(battery(), [promised], fits) is None
-        shortage = judged(battery(), [promised], reserve(HoldingKind.FCR, self.first, self.first + 16, 5000, 5000))
-        assert shortage is not None
-        assert shortage.is_held_by_others
-        assert shortage.held_by == (HoldingKind.VIRTUAL_ASSET,)
-        assert shortage.there == (4000, 4000, 8000)
-
 
 class TestOwnSchedule:
     first, end = periods_of(DAYS[1])
@@ -561,13 +383,6 @@ class TestOwnSchedule:
     def change(self, *power: float, place: int = 0) -> OwnChange:
         first = self.first + place
         return OwnChange(np.arange(first, first + len(power)), np.array(power), self.first)
-
-    def test_takes_power_in_its_direction_and_its_swing_all_day(self) -> None:
-        own = OwnSchedule(np.arange(self.first, self.first + 2), np.array([8000.0, 8000.0]))
-        book = BatteryCapacity(battery(), [], own).book(self.first, self.end)
-        assert book.by_period(book.taken)[0].tolist() == [0, 8000, 4000]
-        assert book.by_period(book.taken)[-1].tolist() == [0, 0, 4000]
-        assert len(book.by_period(book.taken)) == 92
 
     def test_takes_its_swing_of_each_day_in_hours_without_it_too(self) -> None:
         """In the last quarter-hour of one day, and in the first of the next."""
@@ -580,29 +395,6 @@ class TestOwnSchedule:
             *([0, 0, 1000], [0, 4000, 1000]),
             *([8000, 0, 2000], [0, 0, 2000]),
         ]
-
-    def test_is_measured_by_what_there_is_then_and_not_by_what_is_lost_later(self) -> None:
-        lost = CapacityOutage(period_start(self.first + 6), period_start(self.end), 0, 6000, 0)
-        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], OwnSchedule.nothing())
-        assert find_own_schedule_shortage(standing, self.change(9000.0, 9000.0, place=3)) is None
-        shortage = find_own_schedule_shortage(standing, self.change(9000.0, 9000.0, place=5))
-        assert shortage is not None
-        assert (shortage.first, shortage.end, shortage.there[1]) == (self.first + 6, self.first + 7, 4000)
-
-    def test_may_not_use_what_is_promised(self) -> None:
-        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 6000, 12_000)], OwnSchedule.nothing())
-        assert find_own_schedule_shortage(standing, self.change(4000.0)) is None
-        shortage = find_own_schedule_shortage(standing, self.change(0.0, 4001.0))
-        assert shortage is not None
-        assert shortage.first == self.first + 1
-
-    def test_may_not_swing_further_than_the_energy_that_is_free(self) -> None:
-        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 15_000)], OwnSchedule.nothing())
-        assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 4)) is None
-        shortage = find_own_schedule_shortage(standing, self.change(*[5000.0] * 5))
-        assert shortage is not None
-        assert (shortage.first, shortage.end) == (self.first, self.end), "all day"
-        assert find_own_schedule_shortage(standing, self.change(*[5000.0, -5000.0] * 10)) is None
 
     def test_swings_no_further_where_it_takes_back_part_of_what_held_the_rest_within_bounds(self) -> None:
         stood = OwnSchedule(np.arange(self.first, self.first + 12), np.repeat([4000.0, -4000.0, 4000.0], 4))
@@ -632,25 +424,6 @@ class TestOwnSchedule:
         assert find_own_schedule_shortage(standing, self.change(1000.0)) is None
         around = np.array([self.first, day_after + 96])
         assert find_own_schedule_shortage(standing, OwnChange(around, np.full(2, 1000.0), self.first)) is None
-
-    def test_that_takes_less_energy_on_one_day_takes_no_more_than_there_is_on_another(self) -> None:
-        stood = OwnSchedule(np.arange(self.first, self.first + 8), np.array([8000.0] * 8))
-        lost = CapacityOutage(period_start(self.first), period_start(self.end + 96), 0, 0, 15_000)
-        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
-        periods = np.concatenate([stood.periods, np.arange(self.end, self.end + 4)])
-        change = OwnChange(periods, np.array([0.0] * 8 + [10_000.0] * 4), self.first)
-        shortage = find_own_schedule_shortage(standing, change)
-        assert shortage is not None
-        assert (shortage.first, shortage.asked[2], shortage.there[2]) == (self.end, 10_000, 5_000)
-
-    def test_may_be_noted_of_a_quarter_hour_that_is_over_up_to_what_is_rated(self) -> None:
-        lost = CapacityOutage(period_start(self.first), period_start(self.end), 0, 5000, 0)
-        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], OwnSchedule.nothing())
-        change = replace(self.change(8000.0, 8000.0), past_before=self.first + 1)
-        shortage = find_own_schedule_shortage(standing, change)
-        assert shortage is not None
-        assert (shortage.first, shortage.there[1]) == (self.first + 1, 5000)
-        assert find_own_schedule_shortage(standing, replace(change, past_before=self.first + 2)) is None
 
 
 class TestStepsBetween:

@@ -142,9 +142,6 @@ class TestTheTextOfAStanding:
         loaded = await load_ratings_and_outages(db, [key], window)
         assert [one.charge_power_kw for one in loaded[key].outages] == [10, 10]
 
-    async def test_is_none_where_nothing_is_held(self, db: Any) -> None:
-        assert await read_text(db, await new_batteries(db, 2)) is None
-
     async def test_is_another_after_whatever_changes_a_book_in_its_periods(self, db: Any) -> None:
         dice = random.Random(7)
         [key] = await new_batteries(db, 1)
@@ -169,19 +166,3 @@ class TestTheTextOfAStanding:
         await write_holdings(db, [(key, kept.holder_id)], [])
         await note_change()
         assert len(set(texts)) == len(texts)
-
-    async def test_stays_the_same_whatever_happens_beside_its_periods(self, db: Any) -> None:
-        dice = random.Random(8)
-        keys = await new_batteries(db, 2)
-        await rate(db, keys[0], 1, FIRST - 1, 1000)
-        await write_holdings(db, [], [(keys[0], holding(dice, FIRST, END)) for _ in range(3)])
-        before = await read_text(db, keys[:1])
-        await rate(db, keys[0], 2, END, 999)
-        await rate(db, keys[1], 1, FIRST, 999)
-        await lose(db, keys[0], FIRST - 9, FIRST, 10)
-        await lose(db, keys[0], END, END + 9, 10)
-        await write_holdings(
-            db, [], [(keys[0], holding(dice, FIRST - 5, FIRST)), (keys[0], holding(dice, END, END + 1))]
-        )
-        await write_holdings(db, [], [(keys[0], holding(dice, FIRST, END, is_firm=False))])
-        assert await read_text(db, keys[:1]) == before

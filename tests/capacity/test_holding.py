@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pytest
 
 from gridloom.capacity.availability import Rating, RatingsAndOutages
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings, replace_holdings
 from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEfficiency, OwnSchedule
-from gridloom.capacity.rules import BatteryCapacity, CapacityTaken, OwnChange
+from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import LockedBatteries
 from gridloom.kernel.market_time import period_number, period_start
 
@@ -50,12 +49,6 @@ class TestWhatReplacesAnother:
         await hold_capacity(None, LOCKED, [asked], self.capacity)  # type: ignore[arg-type]
         assert written == [([(KEY, self.old.holder_id)], [(KEY, self.new)])]
 
-    async def test_may_not_where_nothing_is_given_back(self, written: list[Any]) -> None:
-        asked = CapacityRequest(KEY, uuid4(), [HoldingGroup((self.new,))])
-        with pytest.raises(CapacityTaken):
-            await hold_capacity(None, LOCKED, [asked], self.capacity)  # type: ignore[arg-type]
-        assert written == []
-
 
 class TestWhatIsAskedOfSeveralBatteries:
     """Of 10 MW each, 8 of the first and the third promised."""
@@ -72,31 +65,6 @@ class TestWhatIsAskedOfSeveralBatteries:
             CapacityRequest(key, asset_id, [HoldingGroup((promise(power_kw),), f"/{key}")])
             for key, asset_id, power_kw in zip(self.keys, self.ids, powers_kw, strict=True)
         ]
-
-    async def test_is_refused_with_each_of_them_that_has_too_little_and_nothing_is_written(
-        self, written: list[Any]
-    ) -> None:
-        with pytest.raises(CapacityTaken) as refused:
-            await hold_capacity(None, self.locked, self.ask(3_000, 9_000, 1_600), self.capacity)  # type: ignore[arg-type]
-        lacking: Any = refused.value.document()["shortages"]
-        assert [(one["physicalAssetID"], one["asked"]["charge"], one["free"]["charge"]) for one in lacking] == [
-            (str(self.ids[0]), 3_000, 2_000),
-            (str(self.ids[2]), 1_600, 1_500),
-        ]
-        assert written == []
-
-    async def test_is_written_for_each_of_them(self, written: list[Any]) -> None:
-        asked = self.ask(2_000, 9_000, 1_500)
-        await hold_capacity(None, self.locked, asked, self.capacity)  # type: ignore[arg-type]
-        assert written == [([], [(one.asset_key, one.groups[0].holdings[0]) for one in asked])]
-
-    async def test_takes_the_place_of_what_each_gives_back(self, written: list[Any]) -> None:
-        given_back = {key: [one.holder_id for one in each.holdings] + [uuid4()] for key, each in self.capacity.items()}
-        asked = [replace(one, released=given_back[one.asset_key]) for one in self.ask(9_000, 9_000, 9_000)]
-        await hold_capacity(None, self.locked, asked, self.capacity)  # type: ignore[arg-type]
-        [(released, taken)] = written
-        assert released == [(key, holder) for key in self.keys for holder in given_back[key]]
-        assert taken == [(one.asset_key, one.groups[0].holdings[0]) for one in asked]
 
     async def test_is_asked_for_under_the_lock_of_each(self, written: list[Any]) -> None:
         for change in (
@@ -136,13 +104,3 @@ class TestABid:
         first = period_number(datetime.fromisoformat(start))
         held = Holding(HoldingKind.AFRR_CAPACITY, uuid4(), first, first + 16, 0, 1, 1, product=product)
         assert held.product_date_code == f"2026-06-15_{product}"
-
-
-class TestTheSpanOfARequest:
-    def test_reaches_from_the_first_to_the_last_of_what_it_holds_and_sets(self) -> None:
-        groups = [HoldingGroup((replace(promise(1), first=first, end=end),)) for first, end in ((120, 130), (110, 125))]
-        own = OwnChange(np.array([105, 140]), np.zeros(2), 0)
-        assert CapacityRequest(KEY, uuid4(), groups).span == (110, 130)
-        assert CapacityRequest(KEY, uuid4(), groups, own=own).span == (105, 141)
-        assert CapacityRequest(KEY, uuid4(), own=own).span == (105, 141)
-        assert CapacityRequest(KEY, uuid4(), released=[uuid4()]).span is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,10 +70,6 @@ class World:
 
 def world(*answers: RawResponse | TransportError | bytes | None) -> World:
     return World(list(answers))
-
-
-def tokens_in(requests: Iterable[Request]) -> list[str | None]:
-    return [request.headers.get("Authorization") for request in requests]
 
 
 ORGANISATION = {

@@ -65,16 +65,6 @@ class TestSigningIn:
         )
         assert again.code != 0
 
-    async def test_is_over_after_logout(self, terminal: Terminal, signed_in: Terminal):
-        profiles = Profiles(signed_in.home / "gridloom")
-        profile, secret = profiles.get("default"), profiles.secret_of("default")
-        assert secret is not None
-        assert (await terminal("logout")).out == "Signed out.\n"
-        assert (await terminal("whoami")).code == 3
-        profiles.put("default", profile, secret)  # the session itself has ended too
-        ended = await terminal("whoami")
-        assert (ended.code, ended.out) == (3, "")
-
     async def test_with_a_wrong_password_ends_with_one_sentence(self, terminal: Terminal):
         ended = await terminal("login", "--username", f"nobody-{time.time_ns()}", "--password-stdin", typed="wrong\n")
         assert ended.code == 3
@@ -90,39 +80,8 @@ class TestSigningIn:
         assert [ended.code for ended in ends] == [0, 0, 0, 0], ends
         assert file.load() != old
 
-    async def test_with_an_api_key_needs_no_user(self, terminal: Terminal, operator: httpx2.AsyncClient):
-        answer = await operator.post("/auth/api-keys", json={"name": "k", "permissions": ["Read:physical-assets"]})
-        secret = answer.json()["secret"]
-        assert (await terminal("whoami", GRIDLOOM_API_KEY=secret)).code == 0
-        assert (await terminal("login", "--api-key-stdin", typed=f"{secret}\n")).code == 0
-        assert (await terminal("whoami", "--json")).code == 0
-
-    async def test_holds_for_the_address_where_it_happened(self, terminal: Terminal):
-        elsewhere = Profile(url="http://elsewhere.test")
-        Profiles(terminal.home / "gridloom").put("default", elsewhere, Secret(api_key="k"))
-        ended = await terminal("whoami")
-        assert ended.code == 3
-        assert "signed in to http://elsewhere.test" in ended.err
-
 
 class TestCommands:
-    async def test_show_organisations_as_a_table_and_as_json(self, signed_in: Terminal):
-        table = await signed_in("organisations", "list")
-        assert table.out.splitlines()[1].split() == ["ID", "Name", "Kind"]
-        organisations = json.loads((await signed_in("organisations", "list", "--json")).out)
-        assert any(organisation["kind"] == "OPERATOR" for organisation in organisations)
-
-    async def test_call_any_path_with_any_body(self, signed_in: Terminal):
-        made = await signed_in("call", "POST", "/organisations", "--data", '{"name": "Called", "kind": "PARTICIPANT"}')
-        organisation = json.loads(made.out)
-        read = await signed_in("call", "get", f"/organisations/{organisation['id']}")
-        assert json.loads(read.out)["name"] == "Called"
-
-    async def test_end_with_the_problem_as_json_when_json_is_asked_for(self, signed_in: Terminal):
-        ended = await signed_in("call", "GET", "/organisations/01890000-0000-7000-8000-000000000001", "--json")
-        assert ended.code == 1
-        assert json.loads(ended.err)["status"] == 404
-
     @pytest.mark.parametrize(
         ("arguments", "code"),
         [
@@ -143,17 +102,6 @@ class TestCommands:
         ended = await signed_in(*arguments)
         assert ended.code == code, ended
         assert "Traceback" not in ended.out + ended.err
-
-    async def test_say_when_the_service_cannot_be_reached(self, terminal: Terminal):
-        ended = await terminal("whoami", "--url", "http://127.0.0.1:9", GRIDLOOM_API_KEY="k")
-        assert ended.code == 4
-        assert "cannot be reached" in ended.err
-        assert ended.err.count("\n") == 1
-
-    async def test_say_when_no_user_is_signed_in(self, terminal: Terminal):
-        ended = await terminal("organisations", "list")
-        assert ended.code == 3
-        assert "gridloom login" in ended.err
 
 
 @pytest.fixture
@@ -188,15 +136,6 @@ async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, st
         while (await operator.get(f"/auctions/{made.json()['id']}")).json()["status"] != "RUNNING":
             await asyncio.sleep(0.1)
     return made.json()["id"], key.json()["secret"]
-
-
-class TestTheClock:
-    async def test_is_shown_in_market_time_or_utc(self, terminal: Terminal, auction: tuple[str, str]):
-        _, secret = auction
-        local = await terminal("clock", GRIDLOOM_API_KEY=secret)
-        utc = await terminal("clock", "--utc", GRIDLOOM_API_KEY=secret)
-        assert local.out.split()[-1] in ("CET", "CEST")
-        assert utc.out.split()[-1] == "UTC"
 
 
 class TestAuctionCommands:

@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from tests.each import for_each
 
-from gridloom_client import AsyncClient, Client, Rows
+from gridloom_client import Client, Rows
 from gridloom_client.input_types import InputStruct
 from gridloom_client.operations import OPERATIONS, Collection, Endpoint, Stream
 from gridloom_client.wire import field_name, parameter_name
@@ -83,13 +83,6 @@ class TestEveryOperation:
     @for_each(DOCUMENTED)
     def test_has_a_method(self, method: str, path: str):
         assert (method, path) in OPERATIONS
-
-    def test_is_reached_through_both_clients(self):
-        awaiting = AsyncClient()
-        for name in OPERATIONS.values():
-            surface, _, attribute = name.partition(".")
-            assert callable(getattr(getattr(CLIENT, surface), attribute))
-            assert callable(getattr(getattr(awaiting, surface), attribute))
 
     @for_each(SHARED)
     def test_needs_no_identity_where_the_interface_asks_for_none(self, method: str, path: str):

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import inspect
 import ssl
-from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pyarrow as pa
 import pytest
 from tests.client.script import ORGANISATION
 from tests.each import for_each
 
-from gridloom_client import AsyncClient, Client, ForbiddenError, NotFoundError, RawResponse, Request, Rows
+from gridloom_client import AsyncClient, Client, ForbiddenError, RawResponse, Request, Rows
 from gridloom_client.answers import DataPoints, IssuedApiKey, Latest, SeriesPoint, SignedIn
 from gridloom_client.display import short_text, table_html
-from gridloom_client.documentation import OperationText, describe_method, make_example, read_texts
+from gridloom_client.documentation import make_example, read_texts
 from gridloom_client.operations import OPERATIONS, Endpoint, Resource
 from gridloom_client.resources.auctions import Auctions
 from gridloom_client.resources.events import Events
 from gridloom_client.streams import FollowedPoints
-from gridloom_client.wire import ID
 
 CLIENT = Client("http://gridloom.test", username="ada", password="a-password")
 TIME = datetime.fromisoformat("2026-03-29T00:00:00+00:00")
 SECRET = "gl_secret_value"
-EXAMPLE_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 
 def endpoint_of(name: str) -> Endpoint[..., Any]:
@@ -133,12 +128,6 @@ class TestAnError:
         assert caught.value.__notes__ == ["In auctions.bid: POST /auctions/{auctionID}/bids"]
         assert str(caught.value) == "No."
 
-    async def test_names_the_method_that_was_awaited(self):
-        async with AsyncClient("http://x", api_key="k", transport=answering(404, {})) as client:
-            with pytest.raises(NotFoundError) as caught:
-                await client.auctions.get("1")
-        assert caught.value.method == "auctions.get"
-
     def test_about_an_argument_names_the_method(self):
         with pytest.raises(TypeError, match=r"auctions\.bid\(\): missing a required argument: 'price'"):
             CLIENT.auctions.bid("1")  # type: ignore[call-arg]
@@ -189,17 +178,6 @@ class TestAShape:
             "value": [1.0, 3.0],
         }
 
-    def test_of_series_depends_on_no_value(self):
-        sparse = {"a": (SeriesPoint(TIME, 1.0),), "empty": (SeriesPoint(TIME, None),), "missing": ()}
-        points = DataPoints(meta_data=(), data=sparse)
-        assert points.to_arrow(shape="long").to_pylist() == [
-            {"time": TIME, "name": name, "value": value}
-            for name, value in {"a": 1.0, "empty": None, "missing": None}.items()
-        ]
-        nothing = DataPoints(meta_data=(), data={"a": ()})
-        assert nothing.to_arrow().column_names == ["time", "a"]
-        assert nothing.to_arrow(shape="long").column_names == ["time", "name", "value"]
-
     def test_of_what_is_followed_is_long_or_wide(self):
         followed = FollowedPoints("datapoints", {"a": (SeriesPoint(TIME, 1.0),), "b": (SeriesPoint(TIME, 2.0),)}, "7")
         assert followed.to_arrow(shape="long").column_names == ["signal", "time", "value"]
@@ -219,13 +197,6 @@ class TestAShape:
         latest = Latest(meta_data=(), data={"a": SeriesPoint(TIME, 1.0), "b": SeriesPoint(TIME, 2.0)})
         assert latest.to_arrow().to_pylist()[1] == {"signal": "b", "time": TIME, "value": 2.0}
 
-    def test_keeps_what_is_no_number_beside_each_value(self):
-        rows = Rows([{"line": "FCR", "amount": 1.5, "energy": 2}, {"line": "TOLL", "amount": -1.0, "energy": 3}])
-        long = rows.to_arrow(shape="long")
-        assert isinstance(long, pa.Table)
-        assert long.to_pylist()[0] == {"line": "FCR", "name": "amount", "value": 1.5}
-        assert long.num_rows == 4
-
 
 class TestAShortText:
     def test_tells_of_what_is_long_how_long_it_is_and_leaves_the_rest(self):
@@ -244,46 +215,3 @@ class TestAShortText:
         html = table_html(list(row), [row], 2)
         assert f"<tbody><tr>{cells}</tr></tbody>" in html
         assert html.endswith("<p>2 rows, the first 1 shown</p>")
-
-
-class TestADescription:
-    """Of a method that there is not, `POST /things/{thingID}`."""
-
-    @staticmethod
-    def make(
-        thing_id: ID, *, start: datetime, price: Decimal | str, keys: Sequence[str], note: str, size: int | None = None
-    ) -> None: ...
-
-    TEXT = OperationText(
-        summary="Make it",
-        description="It is made.\n\nAt once.",
-        names={"start": "From when.", "thingID": "Its id.", "product-keys": "Which."},
-        examples={"start": "2026-07-01T10:30:00Z", "price": 1250.5, "keys": ["a", "b"]},
-    )
-
-    def test_names_what_may_be_left_out_and_gives_one_example(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.documentation.read_texts", lambda: {"POST /things": self.TEXT})
-        signature = inspect.signature(self.make)
-        told = describe_method("things.make", "POST", "/things", signature, "It is made. At once.")
-        lines = told.splitlines()
-        assert lines[:2] == ["Make it.", ""]
-        start = lines.index("----------") + 1
-        assert lines[start : start + 4] == [
-            *("thing_id : ID", "    Its id.", "start : datetime", "    From when."),
-        ]
-        assert "size : int | None, optional" in lines
-        assert lines[-1] == "POST /things"
-        assert lines[-3] == (
-            f'client.things.make("{EXAMPLE_ID}", start=datetime.fromisoformat("2026-07-01T10:30:00+00:00"), '
-            """price="1250.50", keys=['a', 'b'], note="text")"""
-        )
-
-    def test_has_an_id_for_every_kind_of_id_and_an_example_under_the_name_of_a_query(self):
-        def read(thing_id: ID | None, *, product_keys: Sequence[str], since: datetime) -> None: ...
-
-        text = OperationText(summary="", examples={"product-keys": ["k"]})
-        parameters = list(inspect.signature(read).parameters.values())
-        assert make_example("things.read", parameters, text) == (
-            f"client.things.read(\"{EXAMPLE_ID}\", product_keys=['k'], "
-            'since=datetime.fromisoformat("2026-03-29T00:00:00+00:00"))'
-        )

@@ -20,15 +20,6 @@ from gridloom_client.commands.terminal.ending import Misunderstood
 START = np.datetime64("2026-01-01T00:00:00", "ms")
 
 
-@pytest.mark.parametrize("mark", [",", ";"])
-@pytest.mark.parametrize("names_assets", [True, False])
-def test_a_csv_file_names_the_assets_or_not_whatever_separates_it(tmp_path: Path, mark: str, names_assets: bool):
-    names = ["physicalAssetID"] * names_assets + ["signal", "time", "value"]
-    (tmp_path / "points.csv").write_text(mark.join(names) + "\n", encoding="utf-8-sig")
-    with open_table(tmp_path / "points.csv") as table:
-        assert table.names_assets is names_assets
-
-
 @pytest.fixture
 async def owner(new_organisation: Any) -> Any:
     return await new_organisation()
@@ -81,24 +72,6 @@ class TestImporting:
 
 
 class TestATableFile:
-    def test_is_cut_between_lines(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(table_files, "CSV_BYTES", 100)
-        rows = [f"x,2026-01-01T00:00:00Z,{number}\n".encode() for number in range(50)]
-        file = tmp_path / "points.csv"
-        file.write_bytes(b"signal,time,value\n" + b"".join(rows))
-        with open_table(file) as table:
-            pieces = list(table.pieces())
-            assert sum(piece.size for piece in pieces) == table.size
-        bodies = [piece.body.removeprefix(b"signal,time,value\n") for piece in pieces]
-        assert len(bodies) > 5
-        assert b"".join(bodies) == b"".join(rows)
-        assert all(body.endswith(b"\n") for body in bodies)
-        assert [piece.first_row for piece in pieces[:3]] == [
-            0,
-            bodies[0].count(b"\n"),
-            (bodies[0] + bodies[1]).count(b"\n"),
-        ]
-
     def test_of_columns_counts_its_rows_from_piece_to_piece(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -110,28 +83,8 @@ class TestATableFile:
         assert [(piece.first_row, piece.size) for piece in pieces] == [(0, 4), (4, 4), (8, 3)]
         assert pa.ipc.open_stream(pieces[2].body).read_all()["activePower"].to_pylist() == [8, 9, 10]
 
-    def test_of_semicolons_may_write_numbers_as_germans_do(self) -> None:
-        lines = [
-            b"\xef\xbb\xbftime;power;note\n",
-            b"a;-1.234.567,5;1,5 MW\n",
-            "b;\u22122,25;x,y\n".encode(),
-            b"c;12.345;1.000,0\n",
-        ]
-        assert list(table_files.commas_for_semicolons(lines)) == [
-            *(b"time,power,note\n", b'a,-1234567.5,"1,5 MW"\n', b'b,-2.25,"x,y"\n', b"c,12.345,1000.0\n")
-        ], "a number without a comma may be written as others do"
-
     @pytest.mark.parametrize("name", ["points.xlsx", "missing.csv"])
     def test_that_cannot_be_read_ends_with_a_sentence(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "points.xlsx").write_bytes(b"")
         with pytest.raises(Misunderstood), open_table(tmp_path / name):
             pass
-
-
-class TestAHeader:
-    @pytest.mark.parametrize(
-        ("header", "by_semicolons"),
-        [(b"time;power\n", True), (b"time,power\n", False), (b"time,power;kW\n", False), (b"time\n", False)],
-    )
-    def test_is_separated_by_semicolons_where_it_has_no_comma(self, header: bytes, by_semicolons: bool) -> None:
-        assert table_files.is_separated_by_semicolons(header) is by_semicolons

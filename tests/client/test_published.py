@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from openpyxl import Workbook
-from tests.published_prices import REAL, write_energy_charts
+from tests.published_prices import REAL
 
 from gridloom_client.published.balancing import read_afrr_capacity, read_afrr_energy, read_fcr
 from gridloom_client.published.day_ahead import read_day_ahead
@@ -115,18 +115,6 @@ class TestAFRRCapacity:
             hours = (datetime(2026, 1, 10, 7, tzinfo=UTC), datetime(2026, 1, 10, 11, tzinfo=UTC))
             assert {(price.start, price.end) for price in found} == {hours}
 
-    @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 3), ("2026-10-25", 5)])
-    def test_of_a_block_on_a_day_that_the_clock_changes_are_by_its_own_hours(
-        self, tmp_path: Path, day: str, hours: int
-    ) -> None:
-        columns = ["DATE_FROM", "PRODUCT"]
-        columns += [f"GERMANY_{kind}_CAPACITY_PRICE_[EUR/MW]" for kind in ("AVERAGE", "MARGINAL")]
-        found = list(read_afrr_capacity(write_csv(tmp_path / "x.csv", columns, [[day, "NEG_00_04", 30, 60]])))
-        assert [(price.end - price.start, price.price) for price in found] == [
-            (timedelta(hours=hours), Decimal(30) / hours),
-            (timedelta(hours=hours), Decimal(60) / hours),
-        ]
-
 
 class TestAFRREnergy:
     COLUMNS = (
@@ -202,24 +190,6 @@ class TestAFRREnergy:
 
 
 class TestDayAhead:
-    @pytest.mark.parametrize(
-        ("day", "count", "minutes"),
-        [
-            ("2024-03-31", 23, 60),
-            ("2024-10-27", 25, 60),
-            ("2025-03-30", 23, 60),
-            ("2025-10-01", 96, 15),
-            ("2025-10-26", 100, 15),
-            ("2026-03-29", 92, 15),
-        ],
-    )
-    def test_files_of_energy_charts_cover_their_day(self, day: str, count: int, minutes: int, tmp_path: Path) -> None:
-        made = write_energy_charts(tmp_path / "made.json", date.fromisoformat(day), minutes)
-        self.check_day(list(read_day_ahead(made)), count, minutes)
-        real = REAL / f"da_DE-LU_{day}.json"
-        if real.exists():
-            self.check_day(list(read_day_ahead(real)), count, minutes)
-
     def check_day(self, prices: list[PublishedPrice], count: int, minutes: int) -> None:
         assert len(prices) == count
         assert {price.end - price.start for price in prices} == {timedelta(minutes=minutes)}
@@ -236,17 +206,6 @@ class TestDayAhead:
         path.write_text(json.dumps({"meta_data": {}, "series": [[1743202800000, 1.5], [1743206400000, None]]}))
         (price,) = read_day_ahead(path)
         assert (price.price, price.end - price.start) == (Decimal("1.5"), timedelta(hours=1))
-
-    def test_files_of_starts_and_prices_are_read_across_the_change_to_quarter_hours(self, tmp_path: Path) -> None:
-        rows = [
-            ["2025-09-30T20:00Z", 10],
-            ["2025-09-30T21:00Z", -5.5],
-            ["2025-09-30T22:00Z", 1.25],
-            ["2025-10-01T00:15+02:00", 2],
-        ]
-        prices = list(read_day_ahead(write_csv(tmp_path / "prices.csv", ["start", "price"], rows)))
-        assert [price.price for price in prices] == [10, Decimal("-5.5"), Decimal("1.25"), 2]
-        assert [(price.end - price.start) // timedelta(minutes=15) for price in prices] == [4, 4, 1, 1]
 
     @pytest.mark.parametrize(
         ("rows", "said"),
@@ -319,22 +278,6 @@ class TestImbalancePrices:
             datetime(2025, 10, 26, 23, tzinfo=UTC),
         )
         assert {price.series for price in (summer, winter, last)} == {"REBAP_DE"}
-
-    @pytest.mark.parametrize(
-        ("written", "meant"), [("CEST", "MESZ"), ("CET", "MEZ"), ("1.075,15", "1,075.15"), ("1.075,15", "1075.15")]
-    )
-    def test_are_the_same_in_english_and_in_german(self, tmp_path: Path, written: str, meant: str) -> None:
-        paths = [tmp_path / name for name in ("one.csv", "other.csv")]
-        for path, text in zip(paths, (REBAP, REBAP.replace(f";{written}", f";{meant}")), strict=True):
-            path.write_text(text, encoding="utf-8")
-        one, other = (list(read_rebap(path)) for path in paths)
-        assert one == other
-        assert len(one) == 3
-
-    def test_may_stand_in_one_column_for_both_sides(self, tmp_path: Path) -> None:
-        path = tmp_path / "rebap.csv"
-        path.write_text("".join(line.rpartition(";")[0] + "\n" for line in REBAP.splitlines()), encoding="utf-8")
-        assert [price.price for price in read_rebap(path)] == [Decimal("1075.15"), Decimal("-75.15"), Decimal("12.5")]
 
     @pytest.mark.parametrize(
         ("old", "new"), [("CEST", "PST"), ("02:45", "2 o'clock"), ("03:00", "04:00"), (";1.075,15;", ";1.075,16;")]

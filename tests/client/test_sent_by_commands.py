@@ -142,16 +142,6 @@ class TestACommand:
         assert READS[command] in shown.service.lines
         assert not shown.service.changes
 
-    def test_puts_what_differs_of_a_schedule_in_kw_under_the_etag_that_was_seen(self, run: Run):
-        path = f"/organisations/{OURS}/virtual-assets/{VIRTUAL}/schedule"
-        stored = [{"time": "2026-07-01T10:00:00Z", "power": 1500}, {"time": "2026-07-01T10:15:00Z", "power": 5}]
-        pasted = "Zeit;Leistung\n01.07.2026 12:15;-2,5\n01.07.2026 12:00;1,5\n"
-        shown = run("schedule set Elbe --unit MW --yes -o json", {path: {"schedule": stored}}, typed=pasted)
-        window = "start=2026-07-01T10:00:00Z&end=2026-07-01T10:30:00Z"
-        assert f"GET {path}?{window}" in shown.service.lines, shown.err
-        changed = json.dumps({"schedule": [{"power": -2500.0, "time": "2026-07-01T10:15:00Z"}]})
-        assert shown.service.changes == [f"PUT {path} if {ETAG} {changed}"]
-
     def test_exports_each_market_day_as_much_of_it_as_is_asked_for(self, run: Run, tmp_path: Path):
         window = "--start 2026-10-24T12:00 --end 2026-10-26T06:00 --resolution 15-minute --aggregation max"
         shown = run(f"monitoring export Husum {tmp_path / 'out.csv'} {window} --signals active_power")
@@ -164,28 +154,7 @@ class TestACommand:
         assert all("datapoints=active_power" in query and "aggregation=max" in query for query in asked)
 
 
-QUARTERS = [
-    {"time": f"2026-07-01T{hour:02}:{minute:02}:00Z", "availableEnergy": 40}
-    | {"availableChargePower": 10 if 6 <= hour < 8 else 30, "availableDischargePower": 20}
-    for hour in range(10)
-    for minute in range(0, 60, 15)
-]
-
-
 class TestAnAnswer:
-    def test_of_availability_is_told_in_spans_that_meet(self, run: Run):
-        path = f"/physical-assets/{BATTERY}/availability"
-        shown = run("availability Husum --day 2026-07-01 --utc", {path: {"availability": QUARTERS}})
-        lines = shown.out.splitlines()
-        assert lines, shown.err
-        assert [line.split()[-3:] for line in lines[2:]] == [["30", "20", "40"], ["10", "20", "40"], ["30", "20", "40"]]
-        assert [re.findall(r"\d\d:\d\d", line) for line in lines[2:]] == [
-            ["00:00", "06:00"],
-            ["06:00", "08:00"],
-            ["08:00", "22:00"],
-        ]
-        assert run("availability Husum", {path: {"availability": []}}).code == 0
-
     def test_of_a_preview_names_those_who_lose_and_no_others(self, run: Run):
         holders = [
             {"kind": "VIRTUAL_ASSET", "virtualAssetID": VIRTUAL, "before": 50, "after": 45},
@@ -230,12 +199,6 @@ class TestAnAnswer:
         shown = run("organisations usage", {f"/organisations/{OURS}/usage": {"shares": [share]}})
         assert shown.out.splitlines()[-1].split() == ["jobs", "3", "20", "5", "COUNT", "PLATFORM"]
 
-    def test_of_members_names_those_whose_invitation_is_still_open(self, run: Run):
-        path = f"/organisations/{OURS}/invitations"
-        invited = [{"email": f"{status}@example.com", "status": status} for status in ("PENDING", "EXPIRED", "REVOKED")]
-        out = run("organisations members", {path: invited}).out
-        assert re.findall(r"(\w+)@example.com", out) == ["PENDING"]
-
     def test_of_virtual_assets_leaves_out_those_that_are_over(self, run: Run):
         path = f"/organisations/{OURS}/virtual-assets"
         ends = {"Elbe": "2026-11-18T12:00:00Z", "Weser": "2026-11-18T12:15:00Z"}
@@ -248,25 +211,10 @@ class TestAnAnswer:
 
 
 class TestAThing:
-    def test_is_found_by_its_whole_name_before_the_end_of_an_id(self, run: Run):
-        """The other battery is called by the end of the first one's id."""
-        asked = run("grants list 31").service.lines
-        assert f"GET /physical-assets/{SECOND}/grants" in asked
-
     def test_that_several_ids_end_like_is_asked_for_again(self, run: Run):
         refused = run("grants list 1")
         assert (refused.code, "type more of the id" in refused.err) == (2, True)
         assert not any("/grants" in line for line in refused.service.lines)
-
-    def test_of_the_same_name_is_looked_for_with_its_owner(self, run: Run):
-        words = "assets create Husum --organisation Südwind --zone TenneT --power 20 --energy 40"
-        shown = run(words)
-        assert f"GET /physical-assets?organisation-id={OTHERS}" in shown.service.lines
-        assert (shown.service.changes, "exists already" in shown.err) == ([], True)
-
-    def test_of_a_month_is_not_found_by_a_letter_or_two_of_its_id(self, run: Run):
-        assert run(f"statements show {THING[-2:]}").code == 2
-        assert f"GET /organisations/{OURS}/statements/{THING}" in run(f"statements show {THING[-4:]}").service.lines
 
     def test_is_granted_anew_on_the_condition_that_was_seen(self, run: Run):
         granted = [{"organisationID": OTHERS}]

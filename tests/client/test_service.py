@@ -14,7 +14,6 @@ from gridloom.platform.http.application import Application
 from gridloom_client import (
     AsyncClient,
     BadRequestError,
-    Client,
     CredentialsError,
     InMemoryTokenStore,
     NotFoundError,
@@ -44,9 +43,6 @@ async def ask_for_two_seconds(client: AsyncClient) -> None:
 
 
 class TestClientOfTheService:
-    async def test_signs_in_by_itself(self, client: AsyncClient):
-        assert (await client.auth.me()).username == OPERATOR_USERNAME
-
     async def test_renews_its_tokens_once_for_many_calls_at_once(self, client: AsyncClient):
         old = await client.sign_in()
         client._exchange.store.save(
@@ -57,10 +53,6 @@ class TestClientOfTheService:
         assert new is not None
         assert new.refresh_token != old.refresh_token
         assert (await client.auth.refresh(refresh_token=new.refresh_token or "")).access_token
-
-    async def test_signs_in_anew_after_its_session_was_ended(self, client: AsyncClient):
-        await client.auth.logout()
-        assert (await client.auth.me()).username == OPERATOR_USERNAME
 
     async def test_without_a_password_says_that_the_session_has_ended(self, app: Application, client: AsyncClient):
         tokens = await client.sign_in()
@@ -108,13 +100,6 @@ class TestClientOfTheService:
         assert all(isinstance(organisation, Organisation) for organisation in seen)
         assert made <= {organisation.id for organisation in seen}
         assert len({organisation.id for organisation in seen}) == len(seen)
-
-    async def test_blocks_over_a_real_connection(self, address: str):
-        def work() -> str | None:
-            with Client(address, username=OPERATOR_USERNAME, password=PASSWORD) as blocking:
-                return blocking.auth.me().username
-
-        assert await asyncio.to_thread(work) == OPERATOR_USERNAME
 
     async def test_says_whether_the_service_is_ready(self, client: AsyncClient):
         assert (await client.platform.live())["status"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
@@ -18,10 +16,8 @@ import pytest
 from tests.client.played import BATTERY, OTHERS, OURS, SECOND, THING, VIRTUAL, PlayedService, Run, refuse
 from tests.stand_ins import replace_for
 
-from gridloom_client import ARROW, Tokens
+from gridloom_client import ARROW
 from gridloom_client.commands import auctions, imports, statements
-from gridloom_client.commands.account import tokens_of
-from gridloom_client.commands.auctions import _describe_countdown
 from gridloom_client.profiles import Profile, Profiles, Secret
 
 pytestmark = pytest.mark.pure
@@ -692,24 +688,6 @@ class TestACommand:
         assert (shown.code, shown.out, shown.service.changes) == (2, "", [])
         assert MISUNDERSTOOD[command] in shown.err
 
-    def test_that_withdraws_gives_a_script_the_whole_id(self, run: Run):
-        shown = run(f"unavailability withdraw Husum {SHORT} --yes -o json")
-        assert json.loads(shown.out) == {"withdrawn": THING}
-
-    @pytest.mark.parametrize(
-        ("command", "said"),
-        [
-            (f"webhooks delete {SHORT}", "Deleted."),
-            ("grants revoke Husum Südwind", "Revoked."),
-            ("sessions end --others", "Ended."),
-            (f"keys revoke {THING}", "Revoked."),
-            (f"unavailability withdraw Husum {SHORT} --yes", "Withdrawn."),
-        ],
-    )
-    def test_of_a_script_keeps_sentences_out_of_the_data(self, run: Run, command: str, said: str):
-        shown = run(f"{command} -o csv")
-        assert (shown.code, shown.out, shown.err) == (0, "", f"{said}\n")
-
     @pytest.mark.parametrize(
         "command",
         [
@@ -767,23 +745,6 @@ class TestAFileOfPoints:
         ], shown.err
         assert shown.code == 1
 
-    def test_is_told_of_all_pieces_of_the_file_together(
-        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setattr("gridloom_client.commands.table_files.CSV_BYTES", 50)
-        file = tmp_path / "points.csv"
-        file.write_text("signal,time,value\n" + "active_power,2026-07-01T10:00:00Z,1\n" * 4)
-        answer = {"received": 2, "written": 1000, "overwritten": 200, "refused": 30}
-        answer |= {"refusals": [{"reason": "unknown signal", "count": 30, "pointers": ["/1/signal"]}]}  # type: ignore[dict-item]
-        shown = run(f"monitoring import {file} --asset Husum", {f"POST /monitoring/{BATTERY}/datapoints": answer})
-        assert [request.method for request in shown.service.requests[1:]] == ["POST", "POST"]
-        assert shown.out.splitlines() == [
-            "2,000 points written, 400 overwritten, 60 refused.",
-            "Refused",
-            "Reason          Points  First places",
-            "unknown signal      60  row 2 (signal), row 4 (signal)",
-        ], shown.err
-
 
 class TestAnExport:
     DAYS = "--start 2026-07-01 --end 2026-07-04"
@@ -792,13 +753,6 @@ class TestAnExport:
     def answer_with(*days: str) -> Any:
         left = list(days)
         return lambda _: httpx2.Response(200, text=left.pop(0), headers={"Content-Type": "text/csv"})
-
-    def test_has_one_header_whatever_the_days_without_points_have(self, run: Run, tmp_path: Path):
-        days = self.answer_with("time,power\n1,5\n2,6\n", "time\n", "time,power\n3,7\n")
-        file = tmp_path / "out.csv"
-        shown = run(f"monitoring export Husum {file} {self.DAYS}", {f"/monitoring/{BATTERY}/datapoints": days})
-        assert file.read_text() == "time,power\n1,5\n2,6\n3,7\n", shown.err
-        assert shown.out.startswith("3 rows of 3 days in ")
 
     def test_of_parquet_is_a_whole_file_of_all_days(self, run: Run, tmp_path: Path):
         def write_day(power: float) -> bytes:
@@ -834,18 +788,6 @@ class TestAnExport:
         shown = run(f"monitoring export Husum {tmp_path / 'out.PARQUET'} {self.DAYS}", known)
         assert (shown.code, "The signals differ from day to day" in shown.err) == (2, True)
         assert list(tmp_path.iterdir()) == []
-
-    def test_is_of_the_last_seven_days_and_replaces_what_was_there(self, run: Run, tmp_path: Path):
-        file = tmp_path / "out.CSV"
-        file.write_text("an older one")
-        days = self.answer_with(*["time,power\n1,5\n"] * 7)
-        words = f"monitoring export Husum {file} --resolution hourly"
-        shown = run(words, {f"/monitoring/{BATTERY}/datapoints": days})
-        asked = [request.url.params for request in shown.service.requests if request.url.path.endswith("/datapoints")]
-        assert [params["start"][:10] for params in asked] == [f"2026-11-{day}" for day in range(11, 18)], shown.err
-        assert asked[-1]["end"] == "2026-11-18T23:00:00Z"
-        assert {params["resolution"] for params in asked} == {"hourly"}
-        assert file.read_text() == "time,power\n" + "1,5\n" * 7
 
     def test_of_days_with_other_signals_leaves_no_file(self, run: Run, tmp_path: Path):
         days = self.answer_with("time,power\n1,5\n", "time,charge\n2,6\n")
@@ -907,18 +849,6 @@ class TestAStream:
         assert asked.headers["last-event-id"] == "7"
         as_csv = run("events tail --count 2 -o csv", {"/events": events}).out.splitlines()
         assert [line.partition(",")[0] for line in as_csv] == ["id", THING, THING]
-
-    def test_of_events_tells_what_happened_without_what_would_steer_the_terminal(self, run: Run):
-        event = {
-            "id": THING,
-            "type": "note.added",
-            "time": MORNING,
-            "subject": "a\x1b[2Jb",
-            "data": {"text": "ä\u009b1m"},
-        }
-        told = self.told(f"data: {json.dumps(event)}")
-        shown = run("events tail --count 1 --utc", {"/events": told})
-        assert shown.out == '1 2026-07-01 10:30Z note.added a[2Jb {"text":"ä1m"}\n', shown.err
 
     def test_of_points_shows_their_values_to_the_thousandth_and_no_noughts_after_it(self, run: Run):
         values = [100, 0, 0.5, -1234.5678, 20.1]
@@ -1031,26 +961,6 @@ class TestACountdown:
         assert paused == [1] * 4
         assert "Status         LOST" in shown.out
 
-    def test_is_to_the_opening_and_then_to_the_end_and_never_below_nothing(self):
-        def auction(status: str, bid: Any = None) -> Any:
-            start, end = datetime(2026, 7, 1, 10, tzinfo=UTC), datetime(2026, 7, 1, 14, 0, 5, tzinfo=UTC)
-            return SimpleNamespace(status=status, start=start, end=end, current_bid=bid)
-
-        now = datetime(2026, 7, 1, 9, 58, tzinfo=UTC)
-        assert _describe_countdown(auction("NOT_STARTED"), now) == "opens in 0:02:00"
-        assert _describe_countdown(auction("RUNNING"), now) == "closes in 4:02:05"
-        bid = SimpleNamespace(price=Decimal("1250.5"))
-        late = now + timedelta(days=1)
-        assert _describe_countdown(auction("RUNNING", bid), late) == "closes in 0:00:00, your bid 1,250.50 EUR stands"
-        assert _describe_countdown(auction("PENDING"), late) == "closed; the result is being made"
-
-
-class TestTokens:
-    def test_end_so_long_after_they_were_given(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.commands.account.time.time", lambda: 1_000_000.0)
-        signed_in: Any = SimpleNamespace(access_token="a", refresh_token="r", expires_in=900)
-        assert tokens_of(signed_in) == Tokens(access_token="a", refresh_token="r", expires_at=1_000_900.0)
-
 
 class TestSettlements:
     def test_of_a_german_file_are_sent_with_commas_and_points(self, run: Run, tmp_path: Path):
@@ -1073,19 +983,6 @@ class TestSettlements:
     def pieces_of_two_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert imports.LINES_AT_ONCE <= 100_000 >= imports.ROWS_AT_ONCE, "what the service takes at once"
         monkeypatch.setattr(imports, "LINES_AT_ONCE", 2)
-
-    def test_of_several_files_go_in_pieces_and_are_counted_together(self, run: Run, tmp_path: Path):
-        answers = iter(({"received": 20, "inserted": 7, "replaced": 8, "unchanged": 5},) * 2)
-        last = {"received": 1000, "inserted": 500, "replaced": 300, "unchanged": 200}
-        known = {"POST /settlements/net-off": lambda _: httpx2.Response(200, json=next(answers, last))}
-        shown = run(f"import settlements net-off {self.write(tmp_path, a=3, b=1)}", known)
-        assert [request.content.decode() for request in shown.service.requests] == [
-            *(f"{self.HEADER}a,0\na,1\n", f"{self.HEADER}a,2\n", f"{self.HEADER}b,0\n")
-        ], shown.err
-        assert {request.headers["content-type"] for request in shown.service.requests} == {"text/csv"}
-        assert shown.out.splitlines() == [
-            *("Imported", "received   1040", "inserted   514", "replaced   316", "unchanged  210")
-        ]
 
     @pytest.mark.parametrize("form", ["table", "json"])
     def test_that_are_refused_are_told_by_the_rows_of_their_file(self, run: Run, tmp_path: Path, form: str):
@@ -1177,15 +1074,6 @@ class TestAPersonWhoDoesNotAgree:
         assert [*shown.out.splitlines()[-1:], ""][0] == said
 
 
-class TestAListThatIsLimited:
-    @pytest.mark.parametrize(("limit", "page_size", "shown"), [(1, 1, 1), (5000, 1000, 3)])
-    def test_is_read_in_pages_and_no_further(self, run: Run, limit: int, page_size: int, shown: int):
-        entries = [{"time": MORNING, "actorKind": "USER", "action": str(number)} for number in range(3)]
-        read = run(f"audit --limit {limit} -o ndjson", {"/audit-log": entries})
-        assert len(read.out.splitlines()) == shown
-        assert read.service.requests[-1].url.params["limit"] == str(page_size)
-
-
 class TestProfiles:
     @pytest.fixture(autouse=True)
     def three(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1267,73 +1155,15 @@ class TestAnUnfinishedPast:
         assert (shown.out, shown.err) == ("2026-11-18 12:00:00 UTC\n", "history 31 %, about 80 s left\n")
         assert run("clock", {"/sandbox/simulator": refuse(404, "not-found")}).err == "", "there is no simulator"
 
-    def test_is_mentioned_to_people_and_once(self, run: Run, monkeypatch: pytest.MonkeyPatch):
-        told: list[object] = []
-        monkeypatch.setattr("gridloom_client.commands.terminal.options.mention_history_to_people", told.append)
-        for command, times in (
-            ("webhooks list", 1),
-            ("webhooks list -o csv", 0),
-            ("clock", 0),
-            ("sandbox simulator", 0),
-        ):
-            told.clear()
-            run(command, {"/sandbox/simulator": self.PLAYED})
-            assert len(told) == times, command
-
 
 class TestAMonth:
-    @pytest.mark.parametrize(("words", "asked"), [("", {}), ("--allow-missing", {"allowMissing": True})])
-    def test_is_issued_with_gaps_only_where_that_is_said(self, run: Run, words: str, asked: dict[str, bool]):
-        shown = run(f"statements issue 2026-09 --yes {words}", {"POST /statements": {"status": "DONE"}})
-        [line] = shown.service.changes
-        assert json.loads(line[line.index("{") :]).items() >= asked.items()
-        assert ("allowMissing" in line) is bool(asked)
-        assert shown.out == "2026-09 is issued.\n"
-
     def test_that_is_not_issued_says_why(self, run: Run):
         failed = {"status": "FAILED", "fault": "Facts are missing."}
         shown = run("statements issue 2026-09 --yes", {"POST /statements": failed})
         assert (shown.code, shown.out, shown.err) == (1, "", "Nothing was issued: Facts are missing.\n")
 
-    def test_is_found_by_its_number_too(self, run: Run):
-        known = {f"/organisations/{OURS}/statements": [{"id": SECOND}, {"id": THING, "number": "2026-0009"}]}
-        lines = run("statements show 2026-0009", known).service.lines
-        assert f"GET /organisations/{OURS}/statements/{THING}" in lines
-
 
 class TestAStatement:
-    def test_is_saved_where_it_is_wanted_or_under_its_month(
-        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.chdir(tmp_path)
-        for words, name in (("--to it.pdf", "it.pdf"), ("--format csv", "statement-2026-09.csv")):
-            shown = run(f"statements download 2026-09 {words}")
-            size = (tmp_path / name).stat().st_size
-            assert (shown.code, shown.out) == (0, f"{name}: {size} bytes\n"), shown.err
-        asked = shown.service.requests[-1]
-        assert (asked.url.path, asked.headers["accept"]) == (f"/organisations/{OURS}/statements/{THING}", "text/csv")
-
-    def test_is_saved_under_its_number_where_it_has_one(
-        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.chdir(tmp_path)
-        listed = [{"id": THING, "month": "2026-09", "number": "2026-0009"}]
-        shown = run("statements download 2026-09", {f"/organisations/{OURS}/statements": listed})
-        assert [file.name for file in tmp_path.iterdir()] == ["statement-2026-0009.pdf"], shown.err
-
-    def test_that_has_no_number_yet_is_called_preliminary(self, run: Run):
-        path = f"/organisations/{OURS}/statements/{THING}"
-        known = {path: {"month": "2026-09", "number": "", "organisationName": "Nordlicht", "total": 0}}
-        known[path]["lines"] = [{"day": "2026-09-03", "line": "TRADING", "amount": 5, "counterparty": "MARKET"}]
-        lines = run("statements show 2026-09", known).out.splitlines()
-        assert lines[0] == "Statement 2026-09, preliminary of Nordlicht"
-
-    def test_is_listed_of_whoever_is_named(self, run: Run):
-        shown = run("statements list --organisation Südwind -o ndjson")
-        assert f"GET /organisations/{OTHERS}/statements" in shown.service.lines
-        [row] = map(json.loads, shown.out.splitlines())
-        assert row["month"] == "2026-09"
-
     def test_is_waited_for_as_long_as_it_is_made(self, run: Run, monkeypatch: pytest.MonkeyPatch):
         state: dict[str, Any] = {"id": THING, "status": "RUNNING"}
         ends = iter(["RUNNING", "DONE"])
@@ -1344,12 +1174,6 @@ class TestAStatement:
 
 
 class TestAnAuction:
-    def test_that_was_cancelled_says_when_and_why(self, run: Run):
-        cancelled = AUCTION | {"status": "CANCELLED", "cancelled": {"at": MORNING, "reason": "The site is flooded."}}
-        shown = run(f"auctions show {SHORT}", {f"/auctions/{THING}": cancelled})
-        [line] = [line for line in shown.out.splitlines() if line.startswith("Cancelled")]
-        assert line.split(maxsplit=1)[1] == "2026-07-01 12:30, The site is flooded.", "in market time like all others"
-
     def test_without_a_bid_of_yours_has_none_to_withdraw(self, run: Run):
         known = {f"/auctions/{THING}": {name: value for name, value in AUCTION.items() if name != "currentBid"}}
         shown = run(f"auctions withdraw {SHORT}", known)
@@ -1358,34 +1182,6 @@ class TestAnAuction:
 
     WORDS = "auctions create --backing Husum --invite Südwind --power 20 --energy 40 --day 2026-07-01 --yes"
     SAME = AUCTION | {"status": "RUNNING", "outcome": None, "backing": [{"physicalAssetID": BATTERY, "share": 1}]}
-
-    @pytest.mark.parametrize(
-        ("zone", "said"),
-        [
-            ("", "of 2026-07-01 on these batteries (RUNNING, closes 2026-06-29 16:00)"),
-            ("--utc", "of 06-30 22:00–07-01 22:00 on these batteries (RUNNING, closes 2026-06-29 14:00Z)"),
-        ],
-    )
-    def test_that_exists_already_is_named_and_not_created_again(self, run: Run, zone: str, said: str):
-        shown = run(f"{self.WORDS} {zone}", {"/auctions": [self.SAME], f"/auctions/{THING}": self.SAME})
-        assert (shown.code, shown.service.changes) == (1, [])
-        assert f"Nothing was created: auction {SHORT} {said} exists already." in shown.err
-
-    @pytest.mark.parametrize(
-        "other",
-        [
-            {"status": "CANCELLED"},
-            {"outcome": "NO_BIDS"},
-            {"backing": [{"physicalAssetID": SECOND, "share": 1}]},
-            {"item": {**DAY, "start": "2026-06-29T22:00:00Z", "end": DAY["start"]}},
-            {"item": {**DAY, "end": "2026-07-01T21:45:00Z"}},
-        ],
-        ids=["cancelled", "without bids", "on another battery", "of the day before", "of a part of the day"],
-    )
-    def test_beside_another_is_created(self, run: Run, other: dict[str, Any]):
-        beside = self.SAME | other
-        shown = run(self.WORDS, {"/auctions": [beside], f"/auctions/{THING}": beside})
-        assert (shown.code, len(shown.service.changes)) == (0, 1), shown.err
 
     @pytest.mark.parametrize(
         ("other", "is_named"),
@@ -1403,70 +1199,6 @@ class TestAnAuction:
         shown = run(self.WORDS, {"/auctions": [there], f"/auctions/{THING}": there, "POST /auctions": refusal})
         assert (shown.code, "It is taken." in shown.err) == (1, True)
         assert (f"What exists already: auction {SHORT}" in shown.err) is is_named
-
-    def test_names_the_first_three_that_are_in_the_way_of_any_of_its_batteries(self, run: Run):
-        """On one battery of two, and not of the very same delivery on both."""
-        ids = [f"01890000-0000-7000-8000-00000000008{number}" for number in range(4)]
-        there = [self.SAME | {"id": id, "item": {**DAY, "deliveryZone": "TenneT", **RATED}} for id in ids]
-        known = {**BATTERIES, "/auctions": there, **{f"/auctions/{each['id']}": each for each in there}}
-        words = self.WORDS.replace("--backing Husum", "--backing Husum --backing Heide")
-        shown = run(words, known | {"POST /auctions": refuse(409, "capacity-taken", detail="It is taken.")})
-        assert len(shown.service.changes) == 1, "an auction on one of its batteries alone is another"
-        assert [id[-8:] in shown.err for id in ids] == [True, True, True, False], shown.err
-
-    def test_that_was_won_is_in_the_way_and_the_zone_is_the_one_that_is_given(self, run: Run):
-        won = self.SAME | {"status": "WON", "outcome": "ALLOCATED"}
-        refused = run(self.WORDS, {"/auctions": [won], f"/auctions/{THING}": won})
-        assert (refused.code, refused.service.changes) == (1, [])
-        [line] = run(f"{self.WORDS} --zone Amprion", {"/auctions": []}).service.changes
-        assert json.loads(line.removeprefix("POST /auctions "))["item"]["deliveryZone"] == "Amprion"
-
-    def test_is_made_of_what_was_typed_and_the_rest_by_the_services_clock(self, run: Run):
-        """Two days ahead, opening in a minute for six hours, with equal shares."""
-        shown = run(
-            "auctions create --backing Husum --backing Heide --invite Südwind --power 20 --energy 40 --yes",
-            {**BATTERIES, "/auctions": []},
-        )
-        [line] = shown.service.changes
-        body = json.loads(line.removeprefix("POST /auctions "))
-        assert (body["start"], body["end"]) == ("2026-11-18T12:01:00Z", "2026-11-18T18:01:00Z")
-        assert (body["item"]["start"], body["item"]["end"]) == ("2026-11-19T23:00:00Z", "2026-11-20T23:00:00Z")
-        assert body["item"]["ratedChargePower"] == body["item"]["ratedDischargePower"] == 20
-        assert [part["share"] for part in body["backing"]] == [0.5, 0.5]
-        assert body["participants"] == [OTHERS]
-
-    def test_is_made_of_all_that_was_typed_and_a_nought_is_not_what_was_left_out(self, run: Run):
-        """Of the quarter-hours around the hour that the clock loses, on market time."""
-        shown = run(
-            "auctions create --backing Husum=0.6 --backing Heide=0.4 --invite Südwind --invite Nordlicht"
-            " --power 20 --charge-power 0 --energy 40 --efficiency 0.9 --cycles 1.5 --hurdle 0"
-            " --minimum-availability 0 --start 2026-03-29T01:00 --end 2026-03-29T04:00"
-            " --opens 2026-03-27T10:00 --closes 2026-03-28T12:00 --yes",
-            {**BATTERIES, "/auctions": []},
-        )
-        [line] = shown.service.changes
-        assert json.loads(line.removeprefix("POST /auctions ")) == {
-            "start": "2026-03-27T09:00:00Z",
-            "end": "2026-03-28T11:00:00Z",
-            "item": {
-                "start": "2026-03-29T00:00:00Z",
-                "end": "2026-03-29T02:00:00Z",
-                "deliveryZone": "TenneT",
-                "ratedChargePower": 0,
-                "ratedDischargePower": 20,
-                "energyCapacity": 40,
-                "chargeEfficiency": 0.9,
-                "dischargeEfficiency": 0.9,
-                "dailyCycleLimit": 1.5,
-            },
-            "backing": [
-                {"physicalAssetID": BATTERY, "share": 0.6},
-                {"physicalAssetID": SECOND, "share": 0.4},
-            ],
-            "participants": [OTHERS, OURS],
-            "hurdlePrice": 0,
-            "minimumAvailability": 0,
-        }, shown.err
 
 
 class TestRevenue:
@@ -1486,39 +1218,12 @@ class TestRevenue:
         }
     }
 
-    def test_is_shown_from_the_first_earnings_to_the_last_by_product(self, run: Run):
-        shown = run("revenue Elbe --start 2026-06-01 --end 2026-08-01", self.KNOWN)
-        assert shown.out.splitlines() == [
-            "Revenue of Elbe",
-            "Time             EUR  Wholesale   FCR",
-            "2026-06-02     10.50      10.50     –",
-            "2026-06-03      0.00          –     –",
-            "2026-07-02  1,234.50   1,230.00  4.50",
-            "Total       1,245.00   1,240.50  4.50",
-        ], shown.err
-
     def test_is_drawn_by_its_totals_and_only_where_there_are_some(self, run: Run):
         drawn = run("revenue Elbe --start 2026-06-01 --end 2026-08-01 --plot", self.KNOWN).out
         levels = [line.split("┤")[0].strip() for line in drawn.splitlines() if "┤" in line]
         assert (levels[0], "Revenue EUR" in drawn) == ("1,234", True), drawn
         nothing = run("revenue Elbe --plot", {self.PATH: {"data": {}}})
         assert (nothing.code, nothing.out) == (0, "Revenue of Elbe\nTime    EUR\nTotal  0.00\n"), nothing.err
-
-    def test_of_more_than_a_year_has_all_its_months(self, run: Run):
-        points = [{"time": f"{2025 + n // 12}-{n % 12 + 1:02}-10T22:00:00Z", "value": n + 1} for n in range(14)]
-        known = {self.PATH: {"data": {"revenue_total_revenue": points}}}
-        shown = run("revenue Elbe --resolution monthly --start 2025-01-01 --end 2026-03-01 -o ndjson", known)
-        assert [json.loads(line)["total"] for line in shown.out.splitlines()] == [*range(1, 15)], shown.err
-
-    def test_is_summed_by_month_of_the_market(self, run: Run):
-        shown = run("revenue Elbe --resolution monthly --start 2026-06-01 --end 2026-08-01 -o csv", self.KNOWN)
-        rows = [line.split(",")[:3] for line in shown.out.splitlines()]
-        assert rows == [
-            ["time", "total", "revenue_wholesale"],
-            ["2026-05-31T22:00:00Z", "10.5", "10.5"],
-            ["2026-06-30T22:00:00Z", "1234.5", "1230.0"],
-        ]
-        assert any("resolution=daily" in line for line in shown.service.lines)
 
     def test_of_a_statement_is_summed_by_month_of_the_market_line_and_counterparty(self, run: Run):
         lines = [
@@ -1540,19 +1245,6 @@ class TestRevenue:
             ["2026-06-30T22:00:00Z", "IMBALANCE", "-32.00", OTHERS],
         ], shown.err
         assert any(path in line and "resolution=daily" in line for line in shown.service.lines)
-
-    @pytest.mark.parametrize(
-        ("words", "path"),
-        [
-            ("revenue North --kind portfolio", f"portfolios/{THING}/data-points"),
-            ("revenue hUSUM", f"physical-assets/{BATTERY}/data-points"),
-            ("statement Südwind --kind organisation", f"organisations/{OTHERS}/statement"),
-            ("statement Coast", f"fleets/{THING}/statement"),
-        ],
-    )
-    def test_is_of_whatever_has_that_name(self, run: Run, words: str, path: str):
-        shown = run(words, {"/fleets": [{"id": THING, "name": "Coast"}]})
-        assert any(f"/revenue-reporting/{path}?" in line for line in shown.service.lines), shown.err
 
     def test_of_nothing_by_that_name_says_so(self, run: Run):
         shown = run("revenue Nowhere", {"/fleets": []})
@@ -1578,23 +1270,6 @@ class TestAChangeOfASchedule:
     2026-07-01 10:30Z          –    -400
     """
     END = "With this the battery ends its life at 63.2%, 528 kWh above the balance of 50%."
-
-    def test_is_shown_with_where_it_leads_by_both_efficiencies(self, run: Run):
-        """1400 kW less discharged at 0.8 and 400 kW charged at 0.9, for a quarter of an hour: 437.5 + 90 kWh."""
-        shown = run("schedule diff Elbe --utc", self.KNOWN, typed=self.PASTED)
-        assert shown.out.splitlines() == [*dedent(self.CHANGES).strip().splitlines(), self.END]
-
-    def test_is_put_with_the_cuts_to_expect(self, run: Run):
-        shown = run("schedule set Elbe --utc --yes", self.KNOWN, typed=self.PASTED)
-        done = """
-        2 quarter-hours were put.
-        It is above the balance.
-        Cuts to expect
-        Time               Asked kW  Left kW  Reason
-        2026-07-01 11:00Z      -400     -300  UNAVAILABILITY
-        """
-        lines = [*dedent(self.CHANGES).strip().splitlines(), self.END, *dedent(done).strip().splitlines()]
-        assert shown.out.splitlines() == lines
 
     def test_that_is_long_is_shown_in_part(self, run: Run):
         pasted = "".join(f"2026-07-01T{n // 4:02}:{n % 4 * 15:02}Z;5\n" for n in range(26))
@@ -1725,18 +1400,6 @@ class TestAChangeOfASchedule:
         for words, objective in (("", "NEAREST"), ("--objective BEST_VALUE", "BEST_VALUE")):
             [line] = run(f"schedule repair Elbe --no-put {words}", self.KNOWN, typed=self.PASTED).service.changes
             assert json.loads(line.partition("repairs ")[2])["objective"] == objective
-
-    def test_by_a_repair_says_what_is_moved(self, run: Run):
-        repaired = {"schedule": [{"time": MORNING, "power": -300}], "movedEnergy": 25, "endStateOfChargePercentage": 50}
-        repaired |= {"moved": [{"time": MORNING, "asked": -400, "power": -300}]}
-        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/repairs": repaired}
-        shown = run("schedule repair Elbe --no-put --utc", known, typed=self.PASTED)
-        assert shown.out.splitlines() == [
-            "Moved quarter-hours",
-            "Time               Asked kW  Proposed kW",
-            "2026-07-01 10:30Z      -400         -300",
-            "25 kWh are moved; the battery ends its life at 50.0%.",
-        ], shown.err
 
 
 class TestAPicture:

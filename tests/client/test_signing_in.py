@@ -114,12 +114,6 @@ class TestJoining:
         assert remembered()[:2] == ("default", "ada")
         assert tokens_kept() == ("a", "r")
 
-    def test_reads_a_scripts_lines_once_and_has_a_name_that_others_see(self, person: Person):
-        shown = person("join --username ada --display-name Ada --stdin", "gli_1", "pw 1")
-        accepted, *others = self.LINES
-        assert (shown.code, shown.service.lines) == (0, [accepted % "Ada", *others]), shown.err
-        assert person.unseen == []
-
     @pytest.mark.parametrize(
         ("typed", "unseen", "said"),
         [

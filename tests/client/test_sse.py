@@ -45,24 +45,8 @@ class TestEventParser:
         parser.feed(b"\nid: 7\n\n")
         assert parser.last_event_id == "7"
 
-    def test_takes_no_id_with_a_null_character_which_no_header_can_carry(self):
-        parser = EventParser()
-        assert parser.feed(b"id: 1\ndata: a\n\nid: 2\0\ndata: b\n\n")[1] == ServerSentEvent("b", id="1")
-        assert parser.last_event_id == "1"
-
-    def test_pauses_by_its_own_field_alone_and_by_whole_milliseconds(self):
-        parser = EventParser()
-        before = parser.retry_s
-        parser.feed("other: 250\nretry: 2.5\nretry: ٢\nretry:\n\n".encode())
-        assert parser.retry_s == before
-        parser.feed(b"retry: 1500\n\n")
-        assert parser.retry_s == 1.5
-
     def test_reads_data_as_json(self):
         assert EVENTS[0].json() == {"price": 1}
-
-    def test_survives_bytes_that_are_no_text(self):
-        assert EventParser().feed(b"data: \xff\n\n") == [ServerSentEvent("\ufffd")]
 
 
 class TestPointsThatAreFollowed:
@@ -71,19 +55,6 @@ class TestPointsThatAreFollowed:
 
     def read(self, kind: str, data: Any) -> FollowedPoints | None:
         return FollowedPoints.read_event(ServerSentEvent(json.dumps(data), kind, "41"))
-
-    def test_keep_their_times_and_values_whichever_way_they_are_told(self):
-        stored = {"a": {"time": [self.FIRST, self.SECOND], "value": [1.5, None]}, "b": {"time": [], "value": []}}
-        newest = {"a": {"time": self.SECOND, "value": 2.5}, "b": {"time": self.FIRST, "value": None}}
-        for kind, data, points in (
-            ("datapoints", stored, [("a", self.TIMES[0], 1.5), ("a", self.TIMES[1], None)]),
-            ("latest", newest, [("a", self.TIMES[1], 2.5), ("b", self.TIMES[0], None)]),
-            ("gap", {}, []),
-        ):
-            followed = self.read(kind, data)
-            assert followed is not None
-            assert (followed.kind, followed.place, list(followed.points())) == (kind, "41", points)
-        assert self.read("of-a-newer-service", {}) is None
 
     @pytest.mark.parametrize("column", [{"time": [FIRST, SECOND], "value": [1]}, {"time": ["noon"], "value": [1]}, 7])
     def test_that_cannot_be_read_are_an_error_of_the_answer(self, column: Any):

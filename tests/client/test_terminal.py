@@ -5,22 +5,18 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.client.played import BATTERY, OTHERS, THING, VIRTUAL, Run, refuse
+from tests.client.played import Run
 
 from gridloom_client import CredentialsError, Tokens
 from gridloom_client.commands import table_files
 from gridloom_client.commands.terminal.asking import agree, read_text
-from gridloom_client.commands.terminal.ending import Misunderstood
-from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import Options, connect
-from gridloom_client.commands.terminal.plots import plot_bars, plot_lines
+from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.progress import count_progress, waiting
 from gridloom_client.profiles import Profile, Profiles, Secret
 
@@ -89,14 +85,6 @@ class TestAQuestion:
                 assert (read_text(file, "times"), told.getvalue()) == ("a;1\n", said)
 
 
-class TestARefusal:
-    def test_stands_in_one_line_as_it_was_said_and_steers_no_terminal(self, run: Run):
-        long = "capacity " * 40
-        refusal = refuse(409, "taken", detail=f"[red]a[/red] \x1b[2Jb {long}1 kW.")
-        shown = run("organisations create Ostwind", {"POST /organisations": refusal})
-        assert (shown.code, shown.out, shown.err) == (1, "", f"[red]a[/red] [2Jb {long}1 kW.\n")
-
-
 class TestACaller:
     @pytest.fixture(autouse=True)
     def made(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
@@ -136,30 +124,6 @@ class TestACaller:
 
 
 class TestAThing:
-    def test_that_is_none_is_answered_with_three_that_are_called_like_it(self):
-        things = [SimpleNamespace(id=name, name=name) for name in ("Elbe 1", "ELBE 2", "Weser", "Elbe 3", "Elbe 4")]
-        with pytest.raises(Misunderstood) as refused:
-            find_id("eLBE", things, "asset")
-        assert str(refused.value) == "There is no asset eLBE; did you mean Elbe 1 or ELBE 2 or Elbe 3?"
-
-    @pytest.mark.parametrize(
-        ("words", "path"),
-        [
-            (VIRTUAL[-8:], f"virtual-assets/{VIRTUAL}"),
-            ("North", f"physical-assets/{BATTERY[:-2]}ab"),
-            ("000000AB", f"physical-assets/{BATTERY[:-2]}ab"),
-            ("North --kind portfolio", f"portfolios/{THING}"),
-            (f"{OTHERS} --kind organisation", f"organisations/{OTHERS}"),
-        ],
-    )
-    def test_that_earns_is_found_by_the_end_of_its_id_and_batteries_before_portfolios(
-        self, run: Run, words: str, path: str
-    ):
-        batteries = [{"id": f"{BATTERY[:-2]}ab", "name": "North"}]
-        shown = run(f"revenue {words}", {"/physical-assets": batteries, "/fleets": []})
-        asked = [line.partition("?")[0] for line in shown.service.lines if "/revenue-reporting/" in line]
-        assert asked == [f"GET /revenue-reporting/{path}/data-points"], shown.err
-
     def test_that_earns_and_is_none_of_its_kind_is_answered_with_those_that_are(self, run: Run):
         shown = run("revenue Nor --kind portfolio")
         assert (shown.code, shown.err) == (2, "There is no portfolio Nor; did you mean North?\n")
@@ -176,30 +140,6 @@ class TestAPicture:
     @pytest.fixture(autouse=True)
     def narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "80")
-
-    @pytest.mark.parametrize(
-        ("hours", "named"),
-        [
-            ([0, 47], ["12:00", "11:00"]),
-            ([0, 48], ["01", "Jul", "03", "Jul"]),
-            ([0], ["01", "Jul"]),
-        ],
-        ids=["two days but an hour", "two days", "one instant"],
-    )
-    def test_names_the_hours_of_a_day_or_two_and_else_the_days(
-        self, capsys: pytest.CaptureFixture[str], hours: Sequence[int], named: list[str]
-    ):
-        times = [NOON + timedelta(hours=hour) for hour in hours]
-        plot_bars("Earned", times, [5.0] * len(times), utc=False)
-        assert drawn(capsys)[1] == named
-
-    def test_draws_naught_where_nothing_was_earned_and_in_its_place(self, capsys: pytest.CaptureFixture[str]):
-        times = [NOON + timedelta(days=day) for day in range(3)]
-        pictures = []
-        for values in ([5.0, None, 0.0], [5.0, 0.0, None], [0.0, 0.0, 5.0]):
-            plot_bars("Earned", times, values, utc=True)
-            pictures.append(drawn(capsys)[2])
-        assert pictures[0] == pictures[1] != pictures[2]
 
     def test_draws_a_line_at_naught_and_a_gap_where_nothing_is_known(self, capsys: pytest.CaptureFixture[str]):
         times = [NOON + timedelta(hours=hour) for hour in range(3)]
@@ -236,9 +176,3 @@ class TestATableFile:
         """A million points or 64 MiB."""
         assert table_files.CELLS < 1_000_000
         assert table_files.CSV_BYTES < 64 * 1024 * 1024
-
-    def test_may_have_an_ending_in_capitals_and_lines_of_windows(self, tmp_path: Path):
-        (tmp_path / "POINTS.CSV").write_bytes(b"signal;time;value\r\na;2026-07-01T10:00Z;1,5\r\n")
-        with table_files.open_table(tmp_path / "POINTS.CSV") as table:
-            [piece] = table.pieces()
-        assert piece.body == b"signal,time,value\na,2026-07-01T10:00Z,1.5\n"

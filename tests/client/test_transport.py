@@ -1,8 +1,5 @@
 """The blocking and the awaiting client grant the same wishes over HTTP."""
 
-import asyncio
-import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -10,7 +7,7 @@ import httpx2
 import pytest
 from tests.client.script import ORGANISATION
 
-from gridloom_client import CSV, AsyncClient, Client, ResponseError, RetryPolicy, TransportError, UnavailableError
+from gridloom_client import CSV, AsyncClient, Client, ResponseError, RetryPolicy, TransportError
 
 AT_ONCE = RetryPolicy(first_pause_s=0.001)
 Handler = Callable[[httpx2.Request], httpx2.Response]
@@ -50,18 +47,6 @@ def service(request: httpx2.Request) -> httpx2.Response:
         case "/auth/logout":
             return httpx2.Response(302, headers={"Location": "/login"})
     return httpx2.Response(404, json={"title": "No"})
-
-
-def signing_in(asked: list[str]) -> Handler:
-    """The service, which also signs in; notes what it is asked for."""
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(request.url.path)
-        if request.url.path.endswith("/authenticate"):
-            return httpx2.Response(200, json={"access_token": "a", "expires_in": 900, "refresh_token": "r"})
-        return service(request)
-
-    return answer
 
 
 def noting_tokens(seen: list[tuple[str, str | None]]) -> Handler:
@@ -115,15 +100,6 @@ class Line(httpx2.SyncByteStream, httpx2.AsyncByteStream):
 
 
 class TestBlockingClient:
-    def test_reads_answers_with_their_etags(self):
-        with blocking(service, api_key="k") as client:
-            answer = client.organisations.get.answer("1")
-            assert (answer.value.name, answer.etag, answer.is_replayed) == ("A", '"7"', False)
-
-    def test_iterates_pages(self):
-        with blocking(service, api_key="k") as client:
-            assert [organisation.name for organisation in client.organisations.list()] == ["A", "B"]
-
     def test_follows_streams_across_losses(self):
         with blocking(service, api_key="k") as client:
             events = client.monitoring.follow("1")
@@ -132,39 +108,6 @@ class TestBlockingClient:
             assert [(each.kind, each.place) for each in seen] == [("datapoints", n) for n in "123"]
             events.close()
 
-    def test_signs_in_when_it_is_told_to_and_keeps_the_tokens(self):
-        asked: list[str] = []
-        with blocking(signing_in(asked), username="ada", password="pw") as client:
-            assert client.sign_in().access_token == "a"
-            client.organisations.get("1")
-        assert asked == ["/api/auth/public/authenticate", "/api/organisations/1"]
-
-    def test_gives_back_each_stream_and_is_patient_with_a_silent_one(self):
-        lines = Lines()
-        with blocking(lines.answer, api_key="k", timeout_s=5) as client:
-            events = client.monitoring.follow("1")
-            for _ in range(3):
-                next(events)
-            assert (len(lines.opened), lines.closed) == (3, 2), "the one that was lost before the next is opened"
-            events.close()
-            assert lines.closed == 3
-            client.organisations.get("1")
-        assert lines.patience_s == [60, 60, 60, 5]
-
-    def test_reads_other_media_types_as_bytes(self):
-        from datetime import UTC, datetime
-
-        day = datetime(2026, 1, 1, tzinfo=UTC)
-        with blocking(service, api_key="k") as client:
-            assert client.monitoring.read.content(CSV, "1", start=day, end=day) == b"time,value\n"
-
-    def test_says_when_an_answer_is_not_the_services(self):
-        with blocking(service, api_key="k") as client:
-            with pytest.raises(ResponseError, match="not what this client expects"):
-                list(client.fleets.list())
-            with pytest.raises(ResponseError, match="points elsewhere"):
-                client.auth.logout()
-
     def test_goes_where_a_read_was_moved_and_takes_no_token_to_another_host(self):
         tokens: list[tuple[str, str | None]] = []
         with blocking(noting_tokens(tokens), api_key="k") as client:
@@ -172,71 +115,8 @@ class TestBlockingClient:
                 assert client.organisations.get(place).name == "A"
         assert tokens == FOLLOWED
 
-    def test_says_when_the_service_cannot_be_reached(self):
-        with Client("http://127.0.0.1:9", api_key="k", retries=AT_ONCE) as client:
-            with pytest.raises(TransportError, match="cannot be reached") as caught:
-                client.auth.me()
-            assert not caught.value.is_sent
-
-    def test_signs_in_once_for_many_threads(self):
-        sign_ins, lock = [], threading.Lock()
-
-        def handler(request: httpx2.Request) -> httpx2.Response:
-            if request.url.path.endswith("/authenticate"):
-                with lock:
-                    sign_ins.append(request)
-                time.sleep(0.02)
-                return httpx2.Response(200, json={"access_token": "a", "expires_in": 900, "refresh_token": "r"})
-            return service(request)
-
-        with blocking(handler, username="ada", password="pw") as client:
-            threads = [threading.Thread(target=client.organisations.get, args=("1",)) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        assert len(sign_ins) == 1
-
 
 class TestAwaitingClient:
-    async def test_reads_answers_with_their_etags(self):
-        async with awaiting(service, api_key="k") as client:
-            answer = await client.organisations.get.answer("1")
-            assert (answer.value.name, answer.etag) == ("A", '"7"')
-            assert (await client.organisations.get("1")).name == "A"
-
-    async def test_iterates_pages(self):
-        async with awaiting(service, api_key="k") as client:
-            assert [organisation.name async for organisation in client.organisations.list()] == ["A", "B"]
-
-    async def test_follows_streams_across_losses(self):
-        seen = []
-        async with awaiting(service, api_key="k") as client:
-            async for event in client.monitoring.follow("1"):
-                seen.append(event.data["active_power"][0].value)
-                if len(seen) == 3:
-                    break
-        assert seen == [1.0, 2.0, 3.0]
-
-    async def test_signs_in_when_it_is_told_to_and_keeps_the_tokens(self):
-        asked: list[str] = []
-        async with awaiting(signing_in(asked), username="ada", password="pw") as client:
-            assert (await client.sign_in()).access_token == "a"
-            await client.organisations.get("1")
-        assert asked == ["/api/auth/public/authenticate", "/api/organisations/1"]
-
-    async def test_gives_back_each_stream_and_is_patient_with_a_silent_one(self):
-        lines = Lines()
-        async with awaiting(lines.answer, api_key="k", timeout_s=5) as client:
-            events = client.monitoring.follow("1")
-            for _ in range(3):
-                await anext(events)
-            assert (len(lines.opened), lines.closed) == (3, 2), "the one that was lost before the next is opened"
-            await events.aclose()
-            assert lines.closed == 3
-            await client.organisations.get("1")
-        assert lines.patience_s == [60, 60, 60, 5]
-
     async def test_goes_where_a_read_was_moved_and_takes_no_token_to_another_host(self):
         tokens: list[tuple[str, str | None]] = []
         async with awaiting(noting_tokens(tokens), api_key="k") as client:
@@ -250,25 +130,6 @@ class TestAwaitingClient:
                 await client.fleets.list().rows()
             with pytest.raises(ResponseError, match="points elsewhere"):
                 await client.auth.logout()
-
-    async def test_says_when_the_service_cannot_be_reached(self):
-        async with AsyncClient("http://127.0.0.1:9", api_key="k", retries=AT_ONCE) as client:
-            with pytest.raises(TransportError, match="cannot be reached"):
-                await client.auth.me()
-
-    async def test_signs_in_once_for_many_tasks(self):
-        sign_ins = []
-
-        async def handler(request: httpx2.Request) -> httpx2.Response:
-            if request.url.path.endswith("/authenticate"):
-                sign_ins.append(request)
-                await asyncio.sleep(0.02)
-                return httpx2.Response(200, json={"access_token": "a", "expires_in": 900, "refresh_token": "r"})
-            return service(request)
-
-        async with awaiting(handler, username="ada", password="pw") as client:  # type: ignore[arg-type]
-            await asyncio.gather(*(client.organisations.get("1") for _ in range(8)))
-        assert len(sign_ins) == 1
 
 
 class TestALostConnection:
@@ -323,29 +184,6 @@ class TestClient:
         monkeypatch.setenv("GRIDLOOM_CA_FILE", "/named.pem")
         with pytest.raises(ValueError, match=r"/named\.pem cannot be used as a CA file"):
             kind("https://gridloom.test", api_key="k")
-
-    async def test_says_what_program_it_is_and_is_as_patient_as_it_is_told(self):
-        """The list of sessions names the program of each."""
-        programs: list[str] = []
-
-        def refuse(request: httpx2.Request) -> httpx2.Response:
-            programs.append(request.headers["user-agent"])
-            return httpx2.Response(503)
-
-        options: dict[str, Any] = {"api_key": "k", "retries": RetryPolicy(attempts=2, first_pause_s=0.001)}
-        options |= {"transport": httpx2.MockTransport(refuse), "progress": True, "timeout_s": 7}
-        with Client("http://gridloom.test", **options) as client, pytest.raises(UnavailableError):
-            client.auth.me()
-        async with AsyncClient("http://gridloom.test", **options) as other:
-            with pytest.raises(UnavailableError):
-                await other.auth.me()
-        assert programs == ["gridloom-python"] * 4
-        for each in (client, other):
-            assert (each._exchange.show_progress, each._runner.client.timeout.read) == (True, 7)
-
-    def test_calls_any_path(self):
-        with blocking(service, api_key="k") as client:
-            assert client.call("get", "organisations/1").status == 200
 
     def test_shows_no_secret_when_printed(self):
         client = Client(username="ada", password="hunter2")

@@ -1,17 +1,14 @@
 """Market messages over HTTP: versions, their documents, and what they are about."""
 
-import asyncio
 from uuid import UUID, uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
-from tests.concurrency import assert_etag_follows, await_blocked
+from tests.concurrency import assert_etag_follows
 from tests.emitted import events_of
 from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
-from gridloom.capacity.store import lock_batteries
 from gridloom.exchange_notifications import rules
-from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.kernel.codes import eic_check_character
 
 EIC = "11WSPEICHER-NRD" + eic_check_character("11WSPEICHER-NRD")
@@ -54,25 +51,6 @@ async def plan_outage(asset):
     return answer.json()["id"]
 
 
-class TestAnotherBattery:
-    async def test_has_messages_and_unavailabilities_of_its_own(self, new_organisation):
-        """Both are of one owner, who has every right to either."""
-        asset = await new_asset(new_organisation)
-        other = await register_asset(asset.owner)
-        message = (await publish(asset, messageID="MSG-1")).json()
-        path = other.path(f"/exchange-notifications/{message['id']}")
-        for beneath in ("", "/document"):
-            assert (await asset.owner.viewer.get(path + beneath)).status_code == 404
-            assert (await asset.owner.viewer.get(path + beneath, params={"version": 1})).status_code == 404
-        await revise(other, message["id"], status=404, cause="Fire")
-        refused = await publish(asset, status=422, unavailabilityIDs=[await plan_outage(other)])
-        assert refused.json()["type"] == "/docs/problems/unknown-unavailabilities"
-        namesake = (await publish(other, messageID="MSG-1", assetEic=EIC)).json()
-        assert namesake["messageID"] == message["messageID"]
-        read = await asset.owner.viewer.get(asset.path(f"/exchange-notifications/{message['id']}"))
-        assert read.json() == message
-
-
 class TestPublication:
     async def test_and_every_revision_emit_an_event(self, app, new_organisation):
         asset = await new_asset(new_organisation)
@@ -94,46 +72,6 @@ class TestPublication:
         assert [row["asset_key"] for row in await app.pool.fetch(keys, subject)] == [
             await app.pool.fetchval("select key from asset where id = $1", asset.id)
         ], "so that those learn of it who were granted the asset"
-
-    async def test_is_completed_from_the_asset(self, new_organisation):
-        asset = await new_asset(new_organisation)
-        message = (await publish(asset)).json()
-        assert message.items() >= MESSAGE.items()
-        assert message["version"] == 1
-        assert message["eventStatus"] == "ACTIVE"
-        assert message["eventType"] == "OTHER_UNAVAILABILITY"
-        assert message["reasonCode"] == "B19"
-        assert message["assetEic"] == EIC
-        assert message["biddingZone"] == "10Y1001A1001A82H"
-        assert message["installedCapacity"] == 12_000
-        assert message["availableCapacity"] == 7_000
-        assert message["capacityIntervals"] == [
-            {
-                "start": MESSAGE["eventStart"],
-                "end": MESSAGE["eventEnd"],
-                "availableCapacity": 7_000,
-                "unavailableCapacity": 5_000,
-            }
-        ]
-        read = await asset.owner.viewer.get(asset.path(f"/exchange-notifications/{message['id']}"))
-        assert read.json() == message
-
-    @pytest.mark.parametrize("met", ["12:00:00Z", "12:00:30Z"])
-    async def test_is_in_whole_minutes(self, new_organisation, met: str):
-        asset = await new_asset(new_organisation)
-        answer = await publish(asset, eventStart="2026-12-01T10:00:59.5Z", eventEnd="2026-12-01T14:00:00.001Z")
-        assert answer.json()["eventStart"] == "2026-12-01T10:00:00Z"
-        assert answer.json()["eventEnd"] == "2026-12-01T14:01:00Z"
-        edges = ["2026-12-01T10:00:59.5Z", f"2026-12-01T{met}", "2026-12-01T14:00:00.001Z"]
-        intervals = [
-            {"start": start, "end": end, "unavailableCapacity": kw}
-            for start, end, kw in zip(edges, edges[1:], (5_000, 2_000), strict=False)
-        ]
-        answer = await publish(asset, eventStart=edges[0], eventEnd=edges[2], capacityIntervals=intervals)
-        assert [(one["start"][11:], one["end"][11:]) for one in answer.json()["capacityIntervals"]] == [
-            ("10:00:00Z", "12:00:00Z"),
-            ("12:00:00Z", "14:01:00Z"),
-        ]
 
     @pytest.mark.parametrize(
         ("changes", "status", "pointer"),
@@ -291,22 +229,6 @@ class TestAList:
 
 
 class TestRevision:
-    async def test_adds_a_version_and_dismisses_the_one_before(self, new_organisation):
-        asset = await new_asset(new_organisation)
-        first = (await publish(asset, remarks="one")).json()
-        second = (await revise(asset, first["id"], unavailableCapacity=6_000, eventEnd="2026-12-01T16:00:00Z")).json()
-        assert second["id"] == first["id"]
-        assert second["messageID"] == first["messageID"]
-        assert (second["version"], second["eventStatus"]) == (2, "ACTIVE")
-        assert (second["availableCapacity"], second["remarks"], second["cause"]) == (6_000, "one", MESSAGE["cause"])
-        path = asset.path(f"/exchange-notifications/{first['id']}")
-        old = (await asset.owner.viewer.get(path, params={"version": 1})).json()
-        assert old == {**first, "eventStatus": "DISMISSED"}
-        assert (await asset.owner.viewer.get(path)).json() == second
-        assert (await asset.owner.viewer.get(path, params={"version": 3})).status_code == 404
-        listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"))).json()
-        assert listed == [second]
-
     async def test_leaves_what_it_does_not_name_as_it_was(self, new_organisation):
         asset = await new_asset(new_organisation)
         noon = "2026-12-01T12:00:00Z"
@@ -334,28 +256,6 @@ class TestRevision:
         assert second == {**first, "version": 2, "publishedAt": second["publishedAt"]}
         both = {"capacityIntervals": first["capacityIntervals"], "unavailableCapacity": 4_000}
         assert pointers(await revise(asset, first["id"], status=422, **both)) == ["/unavailableCapacity"]
-
-    async def test_takes_nothing_for_what_it_says(self, new_organisation):
-        asset = await new_asset(new_organisation)
-        outage = await plan_outage(asset)
-        first = (await publish(asset, unavailabilityIDs=[outage, outage])).json()
-        assert first["unavailabilityIDs"] == [outage]
-        second = (await revise(asset, first["id"], unavailableCapacity=0, unavailabilityIDs=[])).json()
-        assert (second["unavailableCapacity"], second["availableCapacity"]) == (0, 12_000)
-        assert [each["availableCapacity"] for each in second["capacityIntervals"]] == [12_000]
-        assert second["unavailabilityIDs"] == []
-
-    async def test_of_what_is_installed_leaves_the_rest_of_each_interval_available(self, new_organisation):
-        asset = await new_asset(new_organisation)
-        noon = "2026-12-01T12:00:00Z"
-        intervals = [
-            {"start": MESSAGE["eventStart"], "end": noon, "unavailableCapacity": 2_000},
-            {"start": noon, "end": MESSAGE["eventEnd"], "unavailableCapacity": 5_000},
-        ]
-        first = (await publish(asset, capacityIntervals=intervals)).json()
-        second = (await revise(asset, first["id"], installedCapacity=11_000)).json()
-        assert (second["installedCapacity"], second["availableCapacity"]) == (11_000, 6_000)
-        assert [each["availableCapacity"] for each in second["capacityIntervals"]] == [9_000, 6_000]
 
     async def test_into_another_kind_takes_the_usual_reason_of_that_kind(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -406,20 +306,6 @@ class TestRevision:
         closed = await revise(asset, notification_id, status=409)
         assert closed.json()["type"] == "/docs/problems/notification-closed"
 
-    async def test_waits_as_a_first_version_does_for_other_changes_of_the_battery(self, app, new_organisation):
-        """Its unavailabilities, and the version before it, are as it has read them when it is stored."""
-        asset = await new_asset(new_organisation)
-        notification_id = (await publish(asset)).json()["id"]
-        key = await app.pool.fetchval("select key from asset where id = $1", asset.id)
-        for change in (publish(asset), revise(asset, notification_id)):
-            async with app.pool.acquire() as connection:
-                async with connection.transaction():
-                    await lock_batteries(connection, [key])
-                    asked = asyncio.ensure_future(change)
-                    await await_blocked(app, connection, asked)
-                    assert not asked.done()
-                assert (await asked).status_code == 201
-
     async def test_is_not_possible_beyond_what_documents_can_count(self, new_organisation, monkeypatch):
         assert rules.MAX_VERSIONS == 999
         monkeypatch.setattr(rules, "MAX_VERSIONS", 2)
@@ -427,10 +313,6 @@ class TestRevision:
         notification_id = (await publish(asset)).json()["id"]
         assert (await revise(asset, notification_id)).json()["version"] == 2
         assert (await revise(asset, notification_id, status=409)).json()["type"].endswith("/notification-closed")
-
-    async def test_of_nothing_is_not_found(self, new_organisation):
-        asset = await new_asset(new_organisation)
-        await revise(asset, uuid4(), status=404)
 
 
 class TestLinks:
@@ -473,31 +355,6 @@ class TestLinks:
 
 
 class TestDocument:
-    @pytest.mark.parametrize(("form", "read"), [("acer-umm", read_acer_umm), ("entsoe", read_entsoe_unavailability)])
-    async def test_says_the_same_as_the_message(self, new_organisation, form, read):
-        asset = await new_asset(new_organisation)
-        intervals = [
-            {"start": "2026-12-01T10:00:00Z", "end": "2026-12-01T11:00:00Z", "unavailableCapacity": 5_000},
-            {"start": "2026-12-01T11:00:00Z", "end": "2026-12-01T14:00:00Z", "unavailableCapacity": 2_500.5},
-        ]
-        message = (await publish(asset, capacityIntervals=intervals, remarks="<&> \t \r\n ü")).json()
-        answer = await asset.owner.viewer.get(
-            asset.path(f"/exchange-notifications/{message['id']}/document"), params={"format": form}
-        )
-        assert answer.status_code == 200
-        assert answer.headers["content-type"] == "application/xml"
-        name = f"{message['messageID']}_001-{form}.xml"
-        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
-        parsed = read(answer.content)
-        assert parsed.message_id == message["messageID"]
-        assert parsed.version == 1
-        assert parsed.asset_eic == EIC
-        assert parsed.cause == message["cause"]
-        assert parsed.remarks == "<&> \t \r\n ü"
-        assert parsed.installed_capacity_kw == 12_000
-        assert [interval.unavailable_capacity_kw for interval in parsed.intervals] == [5_000, 2_500.5]
-        assert parsed.published_at.isoformat().replace("+00:00", "Z") == message["publishedAt"]
-
     async def test_names_the_publisher_by_the_code_in_the_market_metadata(self, new_organisation):
         asset = await new_asset(new_organisation)
         participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
@@ -513,19 +370,6 @@ class TestDocument:
         assert await code() is None
         assert await code(marketParticipantEic=participant) == ("eic", participant)
         assert await code(marketParticipantEic=participant, acerCode="A0000001X.DE") == ("ace", "A0000001X.DE")
-
-    async def test_of_entsoe_goes_out_from_the_participants_eic(self, app, new_organisation, monkeypatch):
-        asset = await new_asset(new_organisation)
-        participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
-        metadata = {"marketParticipantEic": participant, "acerCode": "A0000001X.DE"}
-        await asset.owner.engineer.put(asset.path("/metadata/market"), json=metadata)
-        path = asset.path(f"/exchange-notifications/{(await publish(asset)).json()['id']}/document")
-        answer = await asset.owner.viewer.get(path, params={"format": "entsoe"})
-        assert read_entsoe_unavailability(answer.content).participant_eic == participant
-        assert b">10X1001A1001A450</receiver_MarketParticipant.mRID>" in answer.content
-        monkeypatch.setitem(app.resources._by_type, DocumentReceiver, DocumentReceiver("10XDE-RWENET---W"))
-        answer = await asset.owner.viewer.get(path, params={"format": "entsoe"})
-        assert b">10XDE-RWENET---W</receiver_MarketParticipant.mRID>" in answer.content, "to whoever is configured"
 
     async def test_names_a_battery_never_an_area(self, new_organisation):
         asset = await new_asset(new_organisation)

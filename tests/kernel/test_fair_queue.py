@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.kernel.fair_queue import MAX_SHORT_IN_A_ROW, FairQueue
+from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.shares import Share, ShareExceeded
 
 
@@ -69,31 +69,6 @@ async def work_at(queue: FairQueue) -> AsyncIterator[Work]:
 
 
 class TestACursor:
-    async def test_is_left_to_others_however_much_one_organisation_asks_for(self) -> None:
-        async with work_at(queue_of(slots=3, max_running=2)) as work:
-            for number in range(10):
-                await work.ask(f"a{number}", "a")
-            await work.ask("b", "b")
-            assert work.started == ["a0", "a1", "b"]
-
-    async def test_goes_on_to_another_organisation_when_one_of_two_pieces_of_work_is_done(self) -> None:
-        async with work_at(queue_of(slots=3, max_running=2)) as work:
-            for name in ("a1", "a2", "b", "c"):
-                await work.ask(name, name[0])
-            await work.end("a1")
-            assert work.started == ["a1", "a2", "b", "c"]
-            assert (work.queue.count_running("a"), work.queue.count_running("c")) == (1, 1)
-
-    async def test_goes_round_by_organisation(self) -> None:
-        async with work_at(queue_of(slots=2)) as work:
-            await work.ask("x", "x")
-            await work.ask("y", "y")
-            for name in ("a1", "a2", "a3", "b1", "b2", "c1"):
-                await work.ask(name, name[0])
-            for name in ("x", "a1", "b1", "c1", "a2", "b2"):
-                await work.end(name)
-            assert work.started == ["x", "y", "a1", "b1", "c1", "a2", "b2", "a3"]
-
     async def test_goes_to_short_work_before_long(self) -> None:
         async with work_at(queue_of(slots=2)) as work:
             await work.ask("x", "x")
@@ -105,23 +80,6 @@ class TestACursor:
             await work.end("short")
             await work.end("of another")
             assert work.started[2:] == ["short", "of another", "long"]
-
-    async def test_does_not_starve_long_work(self) -> None:
-        async with work_at(queue_of(slots=2)) as work:
-            await work.ask("held", "x")
-            await work.ask("first", "y")
-            await work.ask("long", "a", is_long=True)
-            await work.ask("as long", "b", is_long=True)
-            names = [f"short {number}" for number in range(MAX_SHORT_IN_A_ROW + 2)]
-            for name in names:
-                await work.ask(name, name)
-            await work.end("first")
-            for name in names[:MAX_SHORT_IN_A_ROW]:
-                if "long" not in work.started:
-                    await work.end(name)
-            assert work.started.index("long") == MAX_SHORT_IN_A_ROW
-            await work.end("long")
-            assert work.started[-1].startswith("short"), "another long one waits for as many short ones again"
 
     async def test_has_no_limit_for_exempt_callers(self) -> None:
         async with work_at(queue_of(slots=3, max_running=1, max_waiting=1)) as work:

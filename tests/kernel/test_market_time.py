@@ -35,25 +35,10 @@ instants = st.datetimes(datetime(1997, 1, 1), datetime(2099, 1, 1), timezones=st
 
 
 class TestMarketDay:
-    @pytest.mark.parametrize("day", SPRING)
-    def test_has_92_periods_in_spring(self, day: date):
-        assert period_count(day) == 92
-        assert market_day_window(day).duration == 23 * HOUR
-
     @pytest.mark.parametrize("day", AUTUMN)
     def test_has_100_periods_in_autumn(self, day: date):
         assert period_count(day) == 100
         assert market_day_window(day).duration == 25 * HOUR
-
-    @pytest.mark.parametrize("year", [2024, 2025, 2026, 2027])
-    def test_has_96_periods_on_all_other_days(self, year: int):
-        first = date(year, 1, 1)
-        others = {first + timedelta(days=n) for n in range((date(year + 1, 1, 1) - first).days)} - {*SPRING, *AUTUMN}
-        assert {period_count(day) for day in others} == {96}
-
-    def test_starts_at_midnight_in_berlin(self):
-        assert market_day_window(date(2026, 1, 15)).start == datetime(2026, 1, 14, 23, tzinfo=UTC)
-        assert market_day_window(date(2026, 7, 15)).start == datetime(2026, 7, 14, 22, tzinfo=UTC)
 
     @given(days)
     def test_ends_where_the_next_one_starts(self, day: date):
@@ -69,19 +54,10 @@ class TestMarketDay:
 
 
 class TestBlock:
-    @pytest.mark.parametrize("day", SPRING)
-    def test_from_0_to_4_lasts_three_hours_in_spring(self, day: date):
-        assert block_window(day, 0, 4).duration == 3 * HOUR
-        assert block_window(day, 4, 8).duration == 4 * HOUR
-
     @pytest.mark.parametrize("day", AUTUMN)
     def test_from_0_to_4_lasts_five_hours_in_autumn(self, day: date):
         assert block_window(day, 0, 4).duration == 5 * HOUR
         assert block_window(day, 20, 24).duration == 4 * HOUR
-
-    def test_is_the_published_one_on_the_29th_of_march_2026(self):
-        published = Window(datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 29, 2, tzinfo=UTC))
-        assert block_window(date(2026, 3, 29), 0, 4) == published
 
     @given(days)
     def test_follows_the_one_before_without_gap_and_fills_the_day(self, day: date):

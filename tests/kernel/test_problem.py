@@ -9,11 +9,6 @@ pytestmark = pytest.mark.pure
 
 
 class TestProblem:
-    def test_has_the_kebab_case_of_its_name_as_type(self):
-        assert BadRequest.type == "/docs/problems/bad-request"
-        assert module._kebab_case("EICCodeUnknown") == "eic-code-unknown"
-        assert module._kebab_case("Over200Keys") == "over200-keys"
-
     def test_answers_its_members_and_leaves_out_what_is_unknown(self):
         problem = BadRequest("No.", [FieldError("/start", "Expected an offset.")], firstPeriod="2026-01-01T00:00:00Z")
         assert problem.document(instance="/things", request_id="r-1") == {

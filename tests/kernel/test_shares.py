@@ -29,7 +29,3 @@ class TestTheWaitThatIsTold:
     def test_is_in_whole_seconds_and_never_too_short(self, wait_s: float, told: str) -> None:
         refusal = ShareExceeded(Share.JOBS, 2, "Two are running.", retry_after_s=wait_s)
         assert refusal.headers["Retry-After"] == told
-
-    def test_comes_with_the_share_and_its_limit(self) -> None:
-        refusal = ShareExceeded(Share.JOBS, 2, "Two are running.")
-        assert refusal.members == {"share": "jobs", "limit": 2}

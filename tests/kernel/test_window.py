@@ -44,12 +44,6 @@ class TestWindow:
             with pytest.raises(ValueError, match="offset"):
                 Window(start, end)
 
-    def test_does_not_overlap_its_neighbour(self):
-        neighbours = Window(NOON, NOON + HOUR), Window(NOON + HOUR, NOON + 2 * HOUR)
-        assert not neighbours[0].overlaps(neighbours[1])
-        assert not neighbours[1].overlaps(neighbours[0])
-        assert Window(NOON, NOON + HOUR).intersection(Window(NOON + HOUR, NOON + 2 * HOUR)) is None
-
     @given(windows(), windows())
     def test_overlaps_exactly_when_there_is_an_intersection(self, one: Window, other: Window):
         shared = one.intersection(other)

@@ -32,7 +32,6 @@ from gridloom.monitoring.query.aggregation import (
     aggregate,
     carry_forward,
     energy,
-    summarise,
 )
 from gridloom.monitoring.query.summaries import SignalSpan, summarise_span
 
@@ -91,16 +90,6 @@ class TestABucket:
         assert found.times.tolist() == [number * MINUTES[resolution] * MINUTE_US for number in buckets]
         assert found.values.tolist() == pytest.approx([say(values) for values in buckets.values()])
 
-    def test_of_a_day_is_a_market_day(self) -> None:
-        spring = series(dict.fromkeys(range(2 * 24 * 60), 1.0), MINUTE_US)
-        found = aggregate(spring, Resolution.DAY, Aggregation.COUNT, START, START + 2 * 24 * HOUR_US)
-        assert found.values.tolist() == [23 * 60, 24 * 60, 60]
-        assert found.times.tolist() == [START, START + 23 * HOUR_US, START + 47 * HOUR_US]
-
-    def test_without_points_is_not_there(self) -> None:
-        found = aggregate(series({0: 1.0, 240: 2.0}), Resolution.QUARTER_HOUR, Aggregation.AVG, START, END)
-        assert found.times.tolist() == [START, START + HOUR_US]
-
     def test_of_huge_values_has_an_average_among_them(self) -> None:
         found = aggregate(series({0: 1.7e308, 1: 1.7e308}), Resolution.HOUR, Aggregation.AVG, START, END)
         assert found.values.tolist() == [1.7e308]
@@ -112,10 +101,6 @@ class TestABucket:
         found = aggregate(series(points), Resolution.HOUR, Aggregation.AVG, START, END)
         assert found.values[0] == 0.1
         assert min(nearly) <= found.values[1] <= max(nearly)
-
-    def test_of_the_raw_series_is_the_point_itself(self) -> None:
-        points = series({0: 1.0, 10: 2.0})
-        assert aggregate(points, Resolution.RAW, Aggregation.AVG, START + 1, END).values.tolist() == [2.0]
 
 
 class TestBucketsOfTimesThatKeepAStep:
@@ -214,19 +199,6 @@ class TestEnergy:
         parts = energy(power_kw, START, middle) + energy(power_kw, middle, END)
         whole = energy(power_kw, START, END)
         assert (parts.charged_kwh, parts.discharged_kwh) == pytest.approx((whole.charged_kwh, whole.discharged_kwh))
-
-
-class TestASummary:
-    def test_of_nothing_is_none(self) -> None:
-        assert summarise(series({})) is None
-
-    def test_of_parts_adds_up(self) -> None:
-        whole, left, right = (
-            summarise(series(points)) for points in ({0: 1.0, 1: 5.0, 2: 3.0}, {0: 1.0}, {1: 5.0, 2: 3.0})
-        )
-        assert left is not None
-        assert right is not None
-        assert left + right == whole
 
 
 class TestASpan:

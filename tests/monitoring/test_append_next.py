@@ -6,16 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tests.monitoring.calls import DAY, read, write
 
 from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.ingest.entry import TelemetryEntry, open_entry
-from gridloom.monitoring.model import LATEST
 from gridloom.monitoring.store import heads
-from gridloom.monitoring.store.heads import MAX_CACHED_LATEST, Head, HeadCache, SignalIdCache
+from gridloom.monitoring.store.heads import HeadCache, SignalIdCache
 from gridloom.platform.database.pool import Pool
 from gridloom.settings import Settings
 
@@ -134,21 +132,6 @@ class TestNewerPoints:
         assert await read_values(owner, asset) == {"power": [0, 1, 22, 33, 9], "voltage": [1]}
 
 
-@pytest.mark.usefixtures("way")
-class TestRepeatedPoints:
-    async def test_are_counted_as_overwritten_without_the_lock_too(
-        self, owner: Any, asset: str, locked: list[int]
-    ) -> None:
-        for minute in range(3):
-            await write(owner, asset, at(minute, power=minute))
-        locked.clear()
-        times = ["2026-03-29T10:09:00Z", "2026-03-29T10:08:00Z", "2026-03-29T10:09:00Z"]
-        answer = await write(owner, asset, {"power": {"time": times, "value": [7, 8, 9]}})
-        assert (answer["received"], answer["written"], answer["overwritten"]) == (3, 2, 1)
-        assert not locked
-        assert await read_values(owner, asset) == {"power": [0, 1, 2, 8, 9]}
-
-
 class TestSignalsThatAnotherProcessAdded:
     async def test_are_known_to_this_one_before_it_adds_more(
         self, owner: Any, asset: str, monkeypatch: pytest.MonkeyPatch
@@ -182,31 +165,3 @@ class TestANewStream:
         await heads.watch(pool, key, timedelta(minutes=5))
         await write(owner, asset, at(4, power=4))
         assert (notified, locked) == ([key], [])
-
-
-class TestRememberedHeads:
-    def make(self, key: int, sequence: int, signals: int = 1) -> Head:
-        return Head(key, self.born, sequence, signals, bytes(LATEST.itemsize * signals), None)
-
-    born = uuid4()
-
-    def test_are_used_after_two_writes_in_a_row(self) -> None:
-        cache = HeadCache()
-        cache.put(self.make(1, 4))
-        assert cache.find(1) is None
-        cache.put(self.make(1, 5))
-        assert cache.find(1) == self.make(1, 5)
-        cache.put(self.make(1, 7))
-        assert cache.find(1) is None, "somebody else wrote 6"
-        cache.drop(1)
-        cache.put(self.make(1, 8))
-        assert cache.find(1) is None
-
-    def test_are_not_those_of_very_many_signals(self) -> None:
-        cache = HeadCache()
-        most = MAX_CACHED_LATEST // LATEST.itemsize
-        for sequence in (1, 2):
-            cache.put(self.make(1, sequence, most))
-            cache.put(self.make(2, sequence, most + 1))
-        assert cache.find(1) is not None
-        assert cache.find(2) is None

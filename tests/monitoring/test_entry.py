@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 from tests.conftest import migrated_database
-from tests.monitoring.calls import DAY, read, write
+from tests.monitoring.calls import DAY, write
 from tests.monitoring.test_streams import following, upcoming
 
 from gridloom.monitoring.ingest.entry import TelemetryEntry, open_entry
@@ -29,13 +29,6 @@ async def entry(app: Any, settings: Settings) -> AsyncIterator[Pool]:
 
 
 class TestTelemetryThroughAnotherNode:
-    async def test_is_stored_and_overwritten_as_ever(self, owner: Any, asset: str, entry: Pool) -> None:
-        assert (await write(owner, asset, COLUMNS))["written"] == 1
-        assert entry.get_size() > 0
-        assert (await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [51.0]}}))["overwritten"] == 1
-        points = await read(owner, asset, start=DAY[0], end=DAY[1])
-        assert points["data"]["frequency"] == [{"time": DAY[0], "value": 51.0}]
-
     async def test_reaches_the_streams_that_follow_the_asset(
         self, owner: Any, asset: str, app: Any, entry: Pool
     ) -> None:

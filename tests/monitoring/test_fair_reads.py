@@ -14,11 +14,8 @@ import pytest
 from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, minutes, stream_of
 
-from gridloom.monitoring import segments
 from gridloom.monitoring.ingest import ingest
-from gridloom.monitoring.offload import HEAVY_SIGNALS, MAX_CONCURRENT_READS, read_semaphore_of
-from gridloom.monitoring.query import rendering
-from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE
+from gridloom.monitoring.offload import MAX_CONCURRENT_READS, read_semaphore_of
 from gridloom.monitoring.store import bodies
 from gridloom.platform.identity.permissions import Role
 
@@ -64,39 +61,6 @@ class TestAReadOverThousandsOfSignals:
         assert data["s1234"] == [{"time": "2026-01-05T10:00:00Z", "value": 1234.0}]
         assert len(reads) == 1
 
-    async def test_puts_them_together_off_the_event_loop(self, new_organisation, monkeypatch):
-        owner = await new_organisation()
-        asset = await with_signals(owner, HEAVY_SIGNALS + 1)
-        threads = set()
-
-        def watch(room, name):
-            original = getattr(room, name)
-
-            def watched(*arguments):
-                threads.add((name, threading.current_thread() is threading.main_thread()))
-                return original(*arguments)
-
-            monkeypatch.setattr(room, name, watched)
-
-        watch(segments, "decode")
-        watch(rendering, "signal_type")
-        params = {"start": START, "end": END, "resolution": "raw"}
-        answer = await owner.viewer.get(f"/monitoring/{asset.id}/datapoints", params=params)
-        assert len(answer.json()["data"]) == HEAVY_SIGNALS + 1
-        assert threads == {("decode", False), ("signal_type", False)}
-
-    @pytest.mark.parametrize("path", ["datapoints?resolution=daily&", "datapoints/sum/detailed?"])
-    async def test_unpacks_what_all_signals_share_for_many_of_them_at_a_time(self, new_organisation, monkeypatch, path):
-        owner = await new_organisation()
-        asset = await with_signals(owner, 256)
-        reads = count_reads(monkeypatch)
-        answer = await owner.viewer.get(f"/monitoring/{asset.id}/{path}start={START}&end={END}")
-        assert answer.status_code == 200
-        data = answer.json()["data"]
-        assert len(data) == 256
-        assert "200.0" in str(data["s200"])
-        assert len(reads) == 256 // SIGNAL_BATCH_SIZE
-
     async def test_in_buckets_or_sums_is_for_so_many_at_a_time(self, new_organisation):
         owner = await new_organisation()
         asset = await with_signals(owner, 300)
@@ -136,19 +100,6 @@ async def turns_taken(organisation):
 
 
 class TestTurns:
-    @pytest.mark.parametrize(("path", "more"), READS)
-    async def test_of_one_organisation_keep_no_other_waiting(self, new_organisation, path, more):
-        crowd, other = await new_organisation(), await new_organisation()
-        theirs, own = await with_signals(crowd, 3), await with_signals(other, 3)
-        params = {"start": START, "end": END, **more}
-        async with turns_taken(crowd):
-            waiting = asyncio.create_task(crowd.viewer.get(f"/monitoring/{theirs.id}/{path}", params=params))
-            answer = await other.viewer.get(f"/monitoring/{own.id}/{path}", params=params)
-            assert answer.status_code == 200
-            assert len(answer.json()["data"]) == 3
-            assert not waiting.done(), "it waits for a turn of its organisation"
-        assert (await waiting).status_code == 200
-
     @pytest.mark.parametrize(("path", "more"), READS)
     async def test_are_not_waited_for_by_callers_who_have_left(self, app, new_organisation, path, more):
         owner = await new_organisation()

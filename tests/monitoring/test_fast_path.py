@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assets import register_asset
 
-from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest, Problem
 from gridloom.monitoring.ingest import json_columns, parsing, tables
 from gridloom.monitoring.ingest.parsing import parse
@@ -88,27 +87,6 @@ def packed(document: Any) -> bytes:
 
 
 class TestAUsualBody:
-    @pytest.mark.parametrize(
-        ("body", "media_type"),
-        [
-            (packed(columns()), JSON),
-            (json.dumps(columns(rows=400)).encode(), JSON),
-            (stream_of(wide()), ARROW),
-            (stream_of(long(10_000)), ARROW),
-        ],
-        ids=["columns", "columns with blanks", "wide", "long"],
-    )
-    def test_is_read_by_the_fast_path(self, body: bytes, media_type: str) -> None:
-        assert told(parsing.parse_fast, body, media_type) == told(parse, body, media_type)
-        received = parse_fast(body, media_type)
-        assert received is not None
-        assert received.refusals.total == 0
-
-    def test_may_name_the_asset_of_each_point(self) -> None:
-        body = packed({str(uuid7()): columns(signals=3), str(uuid7()): columns(signals=2)})
-        assert parse_fast(body, JSON, many=True) is not None
-        assert told(parsing.parse_fast, body, JSON, many=True) == told(parse, body, JSON, many=True)
-
     def test_is_refused_for_what_the_fast_path_finds(self) -> None:
         body = packed({"a": {"time": ["2026-01-05T10:00:00Z", "2026-01-05T10:01:00Z"], "value": [1.0]}})
         assert told(parsing.parse_fast, body, JSON)[0] is BadRequest

@@ -16,8 +16,8 @@ from tests.decoder_processes import forking, measured_growth
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.ingest.columns import MAX_NAMES
 from gridloom.monitoring.ingest.parsing import parse
-from gridloom.monitoring.ingest.tables import MAX_DICTIONARIES, MAX_INLINE_COLUMNS, is_bounded
-from gridloom.monitoring.model import MAX_POINTS, Reason
+from gridloom.monitoring.ingest.tables import MAX_DICTIONARIES, is_bounded
+from gridloom.monitoring.model import MAX_POINTS
 from gridloom.platform.http import BULK
 from gridloom.platform.http.long_bodies.decoder_process import run_in_subprocess
 from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
@@ -114,24 +114,6 @@ class TestAHostileStream:
 
 
 class TestALongText:
-    def test_is_read_once_where_it_names_the_signal(self):
-        rows = 100_000
-        table = points(rows, signal=dictionary(["x" * 100_000], rows))
-        received = read(stream_of(table, compression="zstd"))
-        assert received.refusals.total == rows
-
-    def test_is_not_handed_on_beside_good_names(self):
-        names = pa.array(["active_power", "x" * 100_000])
-        table = points(2, signal=pa.DictionaryArray.from_arrays(pa.array([0, 1]), names))
-        assert list(read(stream_of(table)).points[None].names) == ["active_power", ""]
-
-    def test_is_read_once_where_it_is_the_quality(self):
-        table = points(10**6, quality=dictionary(["x" * 3000], 10**6))
-        before = pa.total_allocated_bytes()
-        received = read(stream_of(table, compression="zstd"))
-        assert received.refusals.counts == {Reason.INVALID_QUALITY: 10**6}
-        assert pa.total_allocated_bytes() - before < 64 << 20
-
     def test_in_a_dictionary_is_fine_as_long_as_it_is_proportionate(self):
         table = points(1000, time=dictionary(["2026-01-05T10:00:00Z"], 1000), value=dictionary(["1.5"], 1000))
         assert read(stream_of(table)).refusals.total == 0
@@ -221,42 +203,6 @@ class TestAMutatedStream:
 
 
 class TestAStreamThatIsReadInTheService:
-    @pytest.mark.parametrize(
-        "columns",
-        [
-            {"signal": dictionary(["p"], 10), "time": moments(10), "value": np.ones(10)},
-            {"signal": ["p"] * 10, "time": moments(10), "value": np.ones(10), "quality": dictionary(["GOOD"], 10)},
-            {"time": moments(10), "p": np.arange(10)},
-        ],
-    )
-    def test_holds_instants_and_numbers_however_long_it_is(self, columns):
-        assert is_bounded(stream_of(pa.table(columns)), 0)
-
-    @pytest.mark.parametrize(
-        "columns", [{"time": ["2026-01-05T10:00:00Z"] * 10, "p": np.ones(10)}, {"time": moments(10), "p": ["1.0"] * 10}]
-    )
-    def test_holds_texts_for_them_if_it_is_short(self, columns):
-        body = stream_of(pa.table(columns))
-        assert is_bounded(body, len(body))
-        assert not is_bounded(body, len(body) - 1)
-
-    @pytest.mark.parametrize(
-        "columns",
-        [
-            {"time": moments(10), "p": dictionary(["1.0"], 10)},
-            {"time": moments(10), "p": pa.array(["1.0"] * 10, pa.string_view())},
-            {"time": moments(10), "p": [[1.0]] * 10},
-            {"time": moments(10), **{f"s{number}": np.ones(10) for number in range(MAX_INLINE_COLUMNS)}},
-        ],
-    )
-    def test_has_nothing_that_unfolds_and_few_columns(self, columns):
-        assert not is_bounded(stream_of(pa.table(columns)), 10**6)
-
-    @pytest.mark.parametrize("compression", ["zstd", "lz4"])
-    @pytest.mark.parametrize("rows", [1, 2, 10, 10_000])
-    def test_is_not_compressed(self, compression, rows):
-        assert not is_bounded(stream_of(points(rows), compression=compression), 10**6)
-
     def test_has_few_messages(self):
         batches = stream_of(points(10_000)), stream_of(points(10_000), rows_a_batch=2)
         assert [is_bounded(body, 10**6) for body in batches] == [True, False]

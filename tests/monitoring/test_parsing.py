@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
@@ -18,15 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.monitoring.ingest import json_rows, parsing
+from gridloom.monitoring.ingest import parsing
 from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Reason, Received, microseconds
-from gridloom.platform.http.long_bodies.slices import SLICE_BYTES
 from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 if TYPE_CHECKING:
-    from gridloom.platform.database.pool import Pool
+    pass
 
 pytestmark = pytest.mark.pure
 
@@ -106,24 +105,6 @@ class TestALongBody:
     )
 
     @pytest.mark.parametrize(("write", "media_type"), [(rows_body, JSON), (lines_body, NDJSON)])
-    def test_is_decoded_in_slices_and_gives_every_point(self, write, media_type: str, monkeypatch) -> None:
-        lengths: list[int] = []
-
-        def noted(decode):
-            def decode_piece(piece: bytes):
-                lengths.append(len(piece))
-                return decode(piece)
-
-            return decode_piece
-
-        noting = {key: noted(decode) for key, decode in json_rows._decoders.items()}
-        monkeypatch.setattr(json_rows, "_decoders", noting)
-        body = write(list(self.ROWS))
-        assert points_of(read(body, media_type)) == expected(list(self.ROWS))
-        assert len(lengths) >= 4
-        assert max(lengths) < SLICE_BYTES + 1000
-
-    @pytest.mark.parametrize(("write", "media_type"), [(rows_body, JSON), (lines_body, NDJSON)])
     def test_names_a_bad_point_by_its_place_in_the_whole(self, write, media_type: str) -> None:
         rows = list(self.ROWS)
         rows[15_000] = (rows[15_000][0], rows[15_000][1], None)  # type: ignore[assignment]
@@ -139,12 +120,6 @@ class TestALongBody:
 
 
 class TestABody:
-    @pytest.mark.parametrize("form", BODIES)
-    def test_gives_the_same_points_in_every_format(self, form: str) -> None:
-        received = read(BODIES[form](ROWS), form if "/" in form else JSON)
-        assert points_of(received) == expected(ROWS)
-        assert (received.count, received.refusals.total) == (4, 0)
-
     @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
     def test_may_be_a_wide_table_in_which_nulls_are_no_points(self, compression: str | None) -> None:
         times = pa.array([0, 60], pa.timestamp("s", "UTC")).cast(pa.timestamp("ms", "Europe/Berlin"))
@@ -303,38 +278,6 @@ class TestABody:
         ]
         assert received.refusals.pointers == {Reason.TIME_OUT_OF_RANGE: ["/0/time", "/5/time"]}
 
-    def test_names_the_asset_of_each_point_where_there_are_many(self) -> None:
-        first, second = map(str, ASSETS)
-        column = {"time": ["2026-01-01T00:00:00Z"], "value": [1]}
-        nested = json.dumps({first: {"x": column}, second: {"y": column}}).encode()
-        row = {"time": "2026-01-01T00:00:00Z", "value": 1.0}
-        rows = json.dumps(
-            [{"physicalAssetID": first, "signal": "x"} | row, {"physicalAssetID": second, "signal": "y"} | row]
-        )
-        long = (
-            f"physicalAssetID,signal,time,value\n{first},x,2026-01-01T00:00:00Z,1\n{second},y,2026-01-01T00:00:00Z,1\n"
-        )
-        wide = f"time,physicalAssetID,x,y\n2026-01-01T00:00:00Z,{first},1,\n2026-01-01T00:00:00Z,{second},,1\n"
-        for body, media_type in ((nested, JSON), (rows.encode(), JSON), (long.encode(), CSV), (wide.encode(), CSV)):
-            received = read(body, media_type, many=True)
-            assert points_of(received, ASSETS[0]) == {("x", 1_767_225_600_000_000): 1.0}
-            assert points_of(received, ASSETS[1]) == {("y", 1_767_225_600_000_000): 1.0}
-
-    def test_names_the_asset_of_each_cell_of_a_wide_table(self) -> None:
-        first, second = map(str, ASSETS)
-        body = f"time,physicalAssetID,x,y\n2026-01-01T00:00:00Z,{first},1,2\n2026-01-01T00:00:00Z,{second},3,4\n"
-        received = read(body.encode(), CSV, many=True)
-        assert [sorted(points_of(received, asset).values()) for asset in ASSETS] == [[1.0, 2.0], [3.0, 4.0]]
-
-    @pytest.mark.parametrize("body", [b"{}", b"[]"])
-    def test_may_be_empty(self, body: bytes) -> None:
-        assert read(body).count == 0
-
-    def test_keeps_the_sign_of_zero(self) -> None:
-        for form, body in BODIES.items():
-            received = read(body([("x", "2026-01-01T00:00:00Z", -0.0)]), form if "/" in form else JSON)
-            assert np.signbit(received.points[None].values).all()
-
 
 FAULTY: list[tuple[dict[str, object], Reason]] = [
     ({"signal": "Active Power"}, Reason.INVALID_SIGNAL),
@@ -395,17 +338,6 @@ class TestABadPoint:
             received = read(BODIES[form]([*ROWS, ("x", "2026-01-01T00:00:00Z", value)]), form)
             assert received.refusals.counts == {Reason.VALUE_NOT_FINITE: 1}
             assert points_of(received) == expected(ROWS)
-
-    def test_is_counted_beyond_the_pointers_that_are_listed(self) -> None:
-        received = read(csv_body([("x", "never", 1.0)] * 500), CSV)
-        assert received.refusals.counts == {Reason.INVALID_TIME: 500}
-        assert received.refusals.pointers[Reason.INVALID_TIME] == [f"/{row}/time" for row in range(10)]
-
-    def test_of_a_null_in_a_long_table_has_no_value(self) -> None:
-        body = arrow_stream(
-            pa.table({"signal": ["x", None], "time": ["2026-01-01T00:00:00Z"] * 2, "value": [None, 1.0]})
-        )
-        assert read(body, ARROW).refusals.counts == {Reason.INVALID_VALUE: 1, Reason.INVALID_SIGNAL: 1}
 
 
 UNREADABLE: list[tuple[bytes, str]] = [
@@ -586,14 +518,3 @@ class TestTheClock:
             refused = (await self.receive(clock, now + day + minute)).refusals.counts
             assert refused == ({} if is_taken else {Reason.TIME_OUT_OF_RANGE: 1}), "by a sandbox that has moved on"
             assert looks == []
-
-    async def test_is_looked_at_after_some_seconds(
-        self, looks: list[datetime], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        clock, pool = parsing.CachedClock(), cast("Pool", None)
-        first, second = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 1, 1, tzinfo=UTC)
-        looks[:] = [first, second]
-        assert await clock.about_now(pool) == microseconds(first)
-        assert microseconds(first) <= await clock.about_now(pool) < microseconds(second)
-        monkeypatch.setattr(parsing, "CLOCK_CACHE_TTL_S", -1.0)
-        assert await clock.about_now(pool) == clock.now_us == microseconds(second)

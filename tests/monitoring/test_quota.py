@@ -248,13 +248,3 @@ class TestWhatIsAdmitted:
         assert refused.value.members == {"share": "stored-telemetry", "limit": 500}
         assert await self.admit(self.receive(asset1=[2 * HOUR_US], asset3=[3 * HOUR_US])) == {1: [], 3: [3 * HOUR_US]}
         assert await self.admit(self.receive()) == {}
-
-    async def test_is_decided_by_what_was_known_a_while_ago_of_each_owner(
-        self, looked_up: list[UUID], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        quotas = Quotas()
-        for cached_for_s, expected in ((3600.0, [self.FULL, self.FREE]), (3600.0, []), (-1.0, [self.FULL, self.FREE])):
-            monkeypatch.setattr(quota, "CACHED_FOR_S", cached_for_s)
-            await self.admit(self.receive(asset1=[0], asset3=[0]), quotas)
-            assert looked_up == expected
-            looked_up.clear()

@@ -26,28 +26,6 @@ from gridloom.platform.database.clock import platform_now
 
 
 class TestWriting:
-    async def test_counts_what_was_written_overwritten_and_refused(self, owner: Any, asset: str) -> None:
-        row = {"signal": "active_power", "time": DAY[0], "value": 1}
-        first = await write(owner, asset, [row, row | {"signal": "Bad"}, row | {"value": 2}])
-        assert first == {
-            "received": 3,
-            "written": 1,
-            "overwritten": 1,
-            "refused": 1,
-            "refusals": [
-                {
-                    "reason": "INVALID_SIGNAL",
-                    "detail": "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot",
-                    "count": 1,
-                    "pointers": ["/1/signal"],
-                }
-            ],
-        }
-        again = await write(owner, asset, {"active_power": {"time": [DAY[0]], "value": [3]}})
-        assert (again["written"], again["overwritten"]) == (0, 1)
-        found = await read(owner, asset, start=DAY[0], end=DAY[1])
-        assert found["data"] == {"active_power": [{"time": DAY[0], "value": 3.0}]}
-
     async def test_takes_every_format(self, owner: Any, asset: str) -> None:
         table = pa.table({"time": minutes(100), "active_power": np.arange(100.0), "temperature": np.full(100, 20.5)})
         lines = b'{"signal": "frequency", "time": "2026-03-29T00:00:00Z", "value": 50}\n'
@@ -270,25 +248,6 @@ class TestReading:
         assert [point["value"] for name in data for point in data[name]] == arrow.column("value").to_pylist()
         assert data["active_power"][-1] == {"time": "2026-03-29T21:59:00Z", "value": 1379.0}
 
-    async def test_says_what_it_answers(self, owner: Any, filled: str) -> None:
-        found = await read(
-            owner, filled, start=DAY[0], end=DAY[1], resolution="hourly", aggregation="max", datapoints="active_power"
-        )
-        assert found["metaData"] == [
-            {
-                "dataPointName": "active_power",
-                "unit": "kW",
-                "resolution": "hourly",
-                "aggregation": "max",
-                "description": "Power at the connection point, positive when discharging",
-            }
-        ]
-        assert [point["value"] for point in found["data"]["active_power"]] == [hour * 60 + 59 for hour in range(23)]
-        counted = {"start": DAY[0], "end": DAY[1], "aggregation": "count", "datapoints": "active_power"}
-        for resolution, unit, aggregation in (("hourly", "", "count"), ("raw", "kW", None)):
-            [meta] = (await read(owner, filled, **counted, resolution=resolution))["metaData"]
-            assert (meta["unit"], meta["aggregation"]) == (unit, aggregation), "a count has no unit, a point has"
-
     @pytest.mark.parametrize("aggregation", ["avg", "time-weighted-avg"])
     async def test_begins_with_the_points_of_the_span_in_every_resolution(
         self, owner: Any, filled: str, aggregation: str
@@ -322,15 +281,6 @@ class TestReading:
         assert counted == {"raw": 1381, "hourly": 24, "daily": 2}[resolution]
         sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params=span)
         assert sums.json()["data"]["frequency"]["count"] == 1381
-
-    async def test_ends_now_or_where_it_is_asked_to_and_begins_a_day_before(self, owner: Any, filled: str) -> None:
-        found = await read(owner, filled, end=DAY[1], datapoints="frequency")
-        assert len(found["data"]["frequency"]) == 23 * 60
-        found = await read(owner, filled, end="2026-03-29T23:30:00Z", datapoints="frequency")
-        assert found["data"]["frequency"][0]["time"] == "2026-03-28T23:30:00Z"
-        assert (await read(owner, filled, datapoints="frequency"))["data"] == {"frequency": []}, "of a time long past"
-        sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params={"end": DAY[1]})
-        assert (sums.json()["start"], sums.json()["end"]) == ("2026-03-28T22:00:00Z", DAY[1])
 
     async def test_in_buckets_or_sums_is_of_so_many_signals_at_a_time(
         self, owner: Any, filled: str, monkeypatch: pytest.MonkeyPatch
@@ -383,17 +333,6 @@ class TestReading:
         rest = await owner.viewer.get(following)
         assert [signal["name"] for signal in rest.json()] == ["frequency"]
         assert "Link" not in rest.headers
-
-    async def test_gives_the_latest_points(self, owner: Any, filled: str) -> None:
-        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints/latest")
-        assert answer.json()["data"] == {
-            "active_power": {"time": "2026-03-29T21:59:00Z", "value": 1379.0},
-            "frequency": {"time": "2026-03-29T21:59:00Z", "value": 50.0},
-        }
-        for minute, value in ((59, 49.5), (58, 51.0)):  # the last again, and one before it
-            await write(owner, filled, {"frequency": {"time": [f"2026-03-29T21:{minute}:00Z"], "value": [value]}})
-        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints/latest", params={"datapoints": "frequency"})
-        assert answer.json()["data"] == {"frequency": {"time": "2026-03-29T21:59:00Z", "value": 49.5}}
 
     async def test_gives_the_health_of_the_asset_the_newest_point_of_any_signal(
         self, owner: Any, asset: str, app: Any
@@ -492,22 +431,6 @@ class TestReading:
             common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
             await jobs.enqueue_due(JobRun(kind="monitoring.schedule-compaction", key="", **common))
             await jobs.fold_asset(JobRun(kind="monitoring.compact", key=str(key), **common))
-
-    async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:
-        now = (await platform_now(app.pool)).replace(second=0, microsecond=0)
-        await write(owner, asset, {"active_power": {"time": [now.strftime("%Y-%m-%dT%H:%M:%SZ")], "value": [600]}})
-        span = {"start": now.isoformat(), "end": (now + timedelta(hours=1)).isoformat()}
-        asked = {"resolution": "1-minute", "aggregation": "time-weighted-avg", "datapoints": "active_power"}
-        found = await read(owner, asset, **span, **asked)
-        assert len(found["data"]["active_power"]) <= 3
-        sums = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=span)
-        assert sums.json()["data"]["active_power"]["energyDischarged"] <= 600 / 60 * 3
-        past = now - timedelta(hours=3)
-        await write(owner, asset, {"active_power": {"time": [past.strftime("%Y-%m-%dT%H:%M:%SZ")], "value": [500]}})
-        over = {"start": past.isoformat(), "end": (past + timedelta(minutes=4)).isoformat()}
-        assert len((await read(owner, asset, **over, **asked))["data"]["active_power"]) == 4
-        ahead = {"start": span["end"], "end": (now + timedelta(hours=2)).isoformat()}
-        assert (await read(owner, asset, **ahead, **asked))["data"] == {"active_power": []}
 
     async def test_lets_the_health_of_the_asset_know_the_state_of_charge(
         self, owner: Any, asset: str, app: Any

@@ -21,9 +21,9 @@ from gridloom.monitoring import codec
 from gridloom.monitoring.compaction import day_compaction, jobs
 from gridloom.monitoring.compaction_rules import BUSY_SEGMENTS
 from gridloom.monitoring.ingest.ingest import ingest
-from gridloom.monitoring.model import DAY_US, MAX_SIGNALS, MINUTE_US, Points, day_number, day_start, instant_of
+from gridloom.monitoring.model import DAY_US, MAX_SIGNALS, MINUTE_US, Points, day_number, day_start
 from gridloom.monitoring.query.aggregation import Aggregation, Downsampling, aggregate
-from gridloom.monitoring.query.series import read, read_each, read_in_steps
+from gridloom.monitoring.query.series import read, read_each
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.store import compaction as compaction_store
 from gridloom.monitoring.store import heads
@@ -190,54 +190,12 @@ class TestTelemetry:
         days = [day async for day in daily(pool, asset_key, 0, START, START + DAY_US, aggregation)]
         assert [value for day in days for value in day.values.tolist()] == [pytest.approx(expected)]
 
-    async def test_of_a_long_span_comes_in_steps_that_miss_nothing(self, pool: asyncpg.Pool) -> None:
-        asset_key = await new_asset(pool)
-        rows = [("x", START + number * 6 * 60 * MINUTE_US, float(number)) for number in range(400)]
-        await write(pool, asset_key, rows)
-        for day in range(0, 60, 2):
-            await fold_day(pool, asset_key, market_date(day_number(START) + day))
-        end = START + 120 * DAY_US
-        found = [series async for _, _, series in read_in_steps(pool, asset_key, 0, START, end)]
-        assert np.concatenate([series.values for series in found]).tolist() == [float(number) for number in range(400)]
-        before_us, first_us = 7 * 60 * MINUTE_US, START + DAY_US
-        steps = [step async for step in read_in_steps(pool, asset_key, 0, first_us, end, before_us=before_us)]
-        assert [first for first, _, _ in steps][1:] == [stop for _, stop, _ in steps][:-1]
-        assert (steps[0][0], steps[-1][1]) == (first_us, end)
-        for first, stop, series in steps:
-            expected = [value for _, time, value in rows if first - before_us <= time < stop]
-            assert series.values.tolist() == expected, "with those of the seven hours before"
-
     async def test_holds_at_most_so_many_signals(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         stored = await write(pool, asset_key, [(f"s{number}", START, 1.0) for number in range(MAX_SIGNALS + 5)])
         assert (stored.written, stored.refused) == (MAX_SIGNALS, 5)
         again = await write(pool, asset_key, [("one.more", START, 1.0), ("s7", START, 2.0)])
         assert (again.written, again.overwritten, again.refused) == (0, 1, 1)
-
-    async def test_of_several_assets_is_written_in_one_order_whatever_the_order_of_a_request(
-        self, pool: asyncpg.Pool
-    ) -> None:
-        """So that two requests wait for each other one way only."""
-        low, high = [await new_asset(pool) for _ in range(2)]
-        for asset_key in (low, high):
-            await write(pool, asset_key, [("x", START, 1.0)])
-
-        async def lock_in_turn(db: Any) -> Any:
-            async with db.transaction():
-                return await heads.lock_heads(db, [high, low])
-
-        async with pool.acquire() as first, pool.acquire() as second:
-            try:
-                async with first.transaction():
-                    await heads.lock_heads(first, [low])
-                    waiting = asyncio.create_task(lock_in_turn(second))
-                    asked = "select exists (select from pg_locks where pid = $1 and not granted)"
-                    while not await pool.fetchval(asked, second.get_server_pid()):
-                        await asyncio.sleep(0.01)
-                    await first.execute("select from telemetry_head where asset_key = $1 for update nowait", high)
-            finally:
-                locked = await waiting
-        assert {key: head.sequence for key, head in locked.items()} == {low: 3, high: 2}
 
 
 class TestFolding:
@@ -265,25 +223,6 @@ class TestFolding:
             await compaction_store.try_fold_lock(connection, asset_key)
             await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1_000_000)
 
-    async def test_records_the_day_of_the_battery_in_the_transaction_that_compacts_it(
-        self, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        recorded: list[tuple[int, date, int]] = []
-
-        async def record(db: Any, asset_key: int, day: date) -> None:
-            segments = await db.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key)
-            recorded.append((asset_key, day, segments))
-
-        monkeypatch.setattr(day_compaction.RECORD_FOLDED_DAY, "_given", record)
-        asset_key = await new_asset(pool)
-        await write(pool, asset_key, [("x", START, 1.0), ("x", START + DAY_US, 2.0)])
-        first, second = (market_date(day_number(START) + place) for place in (0, 1))
-        await fold_day(pool, asset_key, second)
-        await fold_day(pool, asset_key, first)
-        await fold_day(pool, asset_key, first)
-        await join_days(pool, asset_key)
-        assert recorded == [(asset_key, second, 1), (asset_key, first, 0)], "once for each day"
-
     async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
@@ -306,18 +245,6 @@ class TestFolding:
         ]
         assert [day.is_closed for day in waiting] == [True]
         assert not [day for day in await compaction_store.read_pending(pool, most=10_000) if day.asset_key == asset_key]
-
-    async def test_takes_a_day_for_closed_so_long_after_its_end_in_the_market(self, pool: asyncpg.Pool) -> None:
-        """Which comes two hours before the end of the day of UTC."""
-        asset_key, summer = await new_asset(pool), market_day_number(date(2025, 7, 1))
-        await write(pool, asset_key, [("x", day_start(summer), 1.0), ("x", day_start(summer + 1), 2.0)])
-        minute = timedelta(minutes=1)
-        end = instant_of(day_start(summer + 1))
-        for since, closed in ((-minute, []), (minute, [summer]), (timedelta(hours=24) - minute, [summer])):
-            waiting = await compaction_store.read_pending(
-                pool, settle=NOW, closed_for=await platform_now(pool) - end - since, asset_key=asset_key
-            )
-            assert [(one.day, one.is_closed) for one in waiting] == [(market_date(day), True) for day in closed]
 
     async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -360,15 +287,6 @@ class TestADayThatIsOverwrittenAgainAndAgain:
         count: int = await pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key)
         return count
 
-    async def test_keeps_one_segment_where_each_write_covers_those_before(self, pool: asyncpg.Pool) -> None:
-        asset_key = await new_asset(pool)
-        moments = [(signal, START + minute * MINUTE_US) for signal in SIGNALS for minute in range(60)]
-        for number in range(5):
-            stored = await write(pool, asset_key, [(*moment, float(number)) for moment in moments])
-            assert stored.overwritten == (len(moments) if number else 0)
-            assert await self.count_segments(pool, asset_key) == 1
-        assert await everything(pool, asset_key) == dict.fromkeys(moments, 4.0)
-
     async def test_keeps_few_segments_where_writes_overlap(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         generator = random.Random(36)
@@ -382,17 +300,6 @@ class TestADayThatIsOverwrittenAgainAndAgain:
             most = max(most, await self.count_segments(pool, asset_key))
         assert 1 < most <= BUSY_SEGMENTS + 1
         assert await everything(pool, asset_key) == expected
-
-    async def test_loses_nothing_to_a_compaction_at_the_same_time(self, pool: asyncpg.Pool) -> None:
-        asset_key = await new_asset(pool)
-        moments = [("x", START + minute * MINUTE_US) for minute in range(60)]
-        await write(pool, asset_key, [(*moment, 1.0) for moment in moments])
-        async with pool.acquire() as connection, connection.transaction():
-            assert await compaction_store.try_fold_lock(connection, asset_key)
-            await asyncio.wait_for(write(pool, asset_key, [(*moment, 2.0) for moment in moments]), 120)
-            assert await self.count_segments(pool, asset_key) == 2
-            await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1)
-        assert await everything(pool, asset_key) == dict.fromkeys(moments, 2.0)
 
 
 class TestDaysOfAMonth:
@@ -436,30 +343,6 @@ class TestDaysOfAMonth:
             expected = aggregate(series, Resolution.QUARTER_HOUR, by, *span)
             assert found.times.tolist() == expected.times.tolist()
             assert found.values == pytest.approx(expected.values, rel=1e-12)
-
-    async def test_that_earlier_releases_stored_signal_by_signal_are_read_and_become_a_block(
-        self, pool: asyncpg.Pool
-    ) -> None:
-        asset_key = await new_asset(pool)
-        rows = [(signal, START + minute * MINUTE_US, minute / 10) for signal in SIGNALS for minute in range(300)]
-        await write(pool, asset_key, rows)
-        day = market_date(day_number(START))
-        await pool.execute("delete from telemetry_segment where asset_key = $1", asset_key)
-        await self.migrate_chunks(pool, asset_key, day, START + np.arange(300) * MINUTE_US, np.arange(300) / 10)
-        expected = {(signal, time): value for signal, time, value in rows}
-        assert await everything(pool, asset_key) == expected
-        untouched = [one async for one in daily(pool, asset_key, 1, START, START + DAY_US, Aggregation.SUM)]
-        assert [value for one in untouched for value in one.values.tolist()] == [pytest.approx(4485.0)]
-        stored = await write(pool, asset_key, [(SIGNALS[0], START, 7.0), (SIGNALS[0], START + 1000, 8.0)])
-        assert (stored.written, stored.overwritten) == (1, 1)
-        expected |= {(SIGNALS[0], START): 7.0, (SIGNALS[0], START + 1000): 8.0}
-        for _ in range(2):
-            assert await everything(pool, asset_key) == expected
-            days = [one async for one in daily(pool, asset_key, 0, START, START + DAY_US, Aggregation.MAX)]
-            assert [value for one in days for value in one.values.tolist()] == [29.9]
-            await fold_day(pool, asset_key, day)
-        assert await pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key) == 0
-        assert await pool.fetchval("select count(*) from telemetry_block where asset_key = $1", asset_key) == 1
 
     async def migrate_chunks(self, pool: asyncpg.Pool, asset_key: int, day: date, times: Any, values: Any) -> None:
         """The day as releases up to 0.2 compacted it, for each signal; then the migration that makes it segments."""
@@ -509,58 +392,6 @@ class TestBlocks:
                 assert await compaction_store.may_write_blocks(db, wait)
             finally:
                 await change.rollback()
-
-
-class TestTheJobs:
-    async def run(self, pool: asyncpg.Pool, job: Any, key: str = "") -> None:
-        async with pool.acquire() as db, db.transaction():
-            now = await platform_now(db)
-            await job(JobRun(db=db, kind="", key=key, payload={}, due=now, attempt=1))
-
-    async def test_hand_on_every_battery_with_a_closed_day_and_join_what_they_have_compacted(
-        self, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        keys, asked, joined = [await new_asset(pool) for _ in range(2)], [], []
-        for key in keys:
-            for place in range(2):
-                await write(pool, key, [("x", START + place * DAY_US, 1.0)])
-            await pool.execute(
-                "update telemetry_segment set written_at = written_at - interval '1 hour' where asset_key = $1", key
-            )
-
-        async def enqueue(_: Any, kind: str, *, key: str, due: Any, restart: bool) -> None:
-            asked.append((kind, int(key), restart))
-
-        async def may_write_blocks(_: Any, wait: timedelta) -> bool:
-            return wait == timedelta(hours=1)
-
-        async def join_days(_: Any, asset_key: int) -> list[Any]:
-            joined.append(asset_key)
-            return []
-
-        monkeypatch.setattr(jobs, "enqueue", enqueue)
-        monkeypatch.setattr(compaction_store, "may_write_blocks", may_write_blocks)
-        monkeypatch.setattr(day_compaction, "join_days", join_days)
-        await self.run(pool, jobs.enqueue_due)
-        assert [one for one in asked if one[1] in keys] == [("monitoring.compact", key, False) for key in keys]
-        await self.run(pool, jobs.fold_asset, str(keys[0]))
-        assert joined == keys[:1]
-        for table, counts in (("segment", [0, 2]), ("block", [2, 0])):
-            count = f"select count(*) from telemetry_{table} where asset_key = $1"
-            assert [await pool.fetchval(count, key) for key in keys] == counts, "of the one battery alone"
-
-
-class TestWatching:
-    async def test_lasts_as_long_as_the_longest_that_was_asked_for(self, pool: asyncpg.Pool) -> None:
-        asset_key = await new_asset(pool)
-        first = await heads.watch(pool, asset_key, timedelta(seconds=60))
-        longer = await heads.watch(pool, asset_key, timedelta(seconds=600))
-        shorter = await heads.watch(pool, asset_key, timedelta(seconds=6))
-        assert first.watched_until is not None
-        assert longer.watched_until is not None
-        assert longer.watched_until - first.watched_until >= timedelta(seconds=540)
-        assert shorter == longer
-        assert (await heads.find_head(pool, asset_key)) == longer
 
 
 class TestRetention:

@@ -69,22 +69,6 @@ async def upcoming(events: asyncio.Queue[Event]) -> Event:
 
 
 class TestAStream:
-    async def test_begins_with_the_latest_and_goes_on_with_what_is_stored(
-        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """At once, since the writer tells it: not when the stream looks by itself."""
-        monkeypatch.setattr(stream, "HEARTBEAT_S", 600.0)
-        token = owner.viewer.headers["Authorization"]
-        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
-        async with following(app, token, asset) as events, asyncio.timeout(60):
-            assert (await upcoming(events))[::2] == ("latest", {"frequency": {"time": DAY[0], "value": 50.0}})
-            columns = {
-                "frequency": {"time": ["2026-03-29T00:00:00Z"], "value": [49.9]},
-                "x": {"time": [DAY[0]], "value": [1.0]},
-            }
-            await write(owner, asset, columns)
-            assert (await upcoming(events))[::2] == ("datapoints", columns)
-
     async def test_of_each_asset_has_its_own_part_of_a_request_for_many(
         self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -36,18 +36,15 @@ from gridloom.optimiser.schedules.portfolio_optimisation import (
     MAX_ASSET_PERIODS,
     PortfolioOptimisation,
     _pad_programme,
-    _shared_limit,
     load_shared_assignment,
 )
 from gridloom.optimiser.schedules.price_input import PriceCurve, check_asked
 from gridloom.optimiser.schedules.proposal import (
     NoFeasibleSchedule,
     no_feasible_schedule,
-    proposed_states,
     shadow_price_view,
 )
 from gridloom.optimiser.schedules.repair import ScheduleRepair, load_repair
-from gridloom.optimiser.schedules.routes import _count_periods, _is_long
 from gridloom.optimiser.schedules.scope import OptimisationScope
 from gridloom.optimiser.schedules.wire import (
     CyclePrice,
@@ -116,18 +113,6 @@ class TestARefusal:
         )
         unknown = no_feasible_schedule(InfeasibleError(InfeasibilityRule.CYCLE_LIMIT, 0, 0.0), FIRST)
         assert unknown.detail.endswith("the cycles that are left do not suffice.")
-
-
-class TestStatesOfCharge:
-    def test_are_those_at_the_end_of_each_quarter_hour_within_the_store(self) -> None:
-        """Of 400 kWh: 200 come in, 300 go out; then more than there is, and more than fits."""
-        states = proposed_states(scope(FIRST, 4), np.array([-1000.0, 600.0, 600.0, -12_000.0]))
-        assert [state.time for state in states] == [instant(number) for number in range(4)]
-        assert [state.state_of_charge_percentage for state in states] == pytest.approx([30.0, 15.0, 0.0, 100.0])
-
-    def test_end_where_all_that_is_scheduled_later_leads(self) -> None:
-        task = scope(FIRST, 2, change_after_kwh=-300.0)
-        assert [task.end_percentage(kwh) for kwh in (1000.0, 200.0, 2400.0)] == [35.0, 0.0, 100.0]
 
 
 class TestShadowPrices:
@@ -301,22 +286,6 @@ class TestAPortfolio:
 
     PRICES = PriceCurve(FIRST, np.array([500.0, 10.0, 20.0, 90.0, 15.0, 80.0, 25.0, 85.0, 95.0, 110.0]), UNTIL)
 
-    def test_plans_each_asset_in_its_own_life(self) -> None:
-        found = PortfolioOptimisation(self.tasks(), self.PRICES, None, False).solve(Deadline(5))
-        alone = [AssetOptimisation(task, self.PRICES, None, False).solve(Deadline(5)) for task in self.tasks()]
-        for one, other in zip(found.assets, alone, strict=True):
-            assert one.value == pytest.approx(other.value)
-            assert [point.time for point in one.schedule] == [point.time for point in other.schedule]  # type: ignore[union-attr]
-            assert [point.power for point in one.schedule] == pytest.approx(
-                [point.power for point in other.schedule],  # type: ignore[union-attr]
-                abs=1e-3,
-            )
-            assert len(one.state_of_charge) == len(one.schedule)
-        assert [one.virtual_asset_id for one in found.assets] == [UUID(int=FIRST + 1), UUID(int=FIRST + 4)]
-        assert found.value == pytest.approx(sum(one.value for one in found.assets))
-        assert found.status == "OPTIMAL"
-        assert found.gap == pytest.approx(0.0, abs=1e-6)
-
     @pytest.mark.parametrize("exact", [True, False])
     @pytest.mark.parametrize("shared", [None, SharedLimit(np.full(10, 9e9), np.full(10, 9e9))])
     def test_is_as_exact_as_it_is_asked_for_and_the_best_where_that_of_each_is(
@@ -339,23 +308,6 @@ class TestAPortfolio:
         found = PortfolioOptimisation(self.tasks(), self.PRICES, shared, exact).solve(Deadline(5))
         assert asked_for == [exact] * 2
         assert (found.status, found.value, found.bound, found.gap) == ("TIME_LIMIT", 60.0, 80.0, 0.25)
-
-    def test_keeps_within_the_limit_of_one_direction_alone(self) -> None:
-        body = NewPortfolioOptimisation(prices=PricesAsked(forecast=True), export_limit=700.0)
-        shared = _shared_limit(body, 10)
-        assert shared is not None
-        assert (shared.import_kw.tolist(), shared.export_kw.tolist()) == ([np.inf] * 10, [700.0] * 10)
-        other = _shared_limit(NewPortfolioOptimisation(prices=body.prices, import_limit=0.0), 2)
-        assert other is not None
-        assert (other.import_kw.tolist(), other.export_kw.tolist()) == ([0.0, 0.0], [np.inf, np.inf])
-        assert _shared_limit(NewPortfolioOptimisation(prices=body.prices), 2) is None
-        found = PortfolioOptimisation(self.tasks(), self.PRICES, shared, False).solve(Deadline(5))
-        total = np.zeros(10)
-        for asset in found.assets:
-            for point in asset.schedule:
-                total[(point.time - instant(0)) // PERIOD] += point.power
-        assert total.max() == pytest.approx(700.0)
-        assert total.min() < -1500
 
     def test_rests_where_an_asset_is_not_alive(self) -> None:
         task = scope(FIRST + 2, 3)
@@ -451,40 +403,6 @@ class TestTheAssetsOfAPortfolio:
                     await self.load(patch)
 
 
-class TestARepair:
-    def solve(self, *, best: bool, prices: Sequence[float] | None) -> Any:
-        """Of five quarter-hours the third was not sent; it discharges 200 kW as it stands."""
-        accepted = np.array([0.0, 0.0, 200.0, 0.0, 0.0])
-        task = scope(FIRST, 5, accepted_kw=accepted, change_after_kwh=100.0)
-        is_asked = np.array([True, True, False, True, True])
-        asked_kw = np.array([-400.0, 700.0, 200.0, 100.0, 0.0])
-        curve = None if prices is None else PriceCurve(FIRST, np.array(prices), UNTIL)
-        return ScheduleRepair(task, asked_kw, is_asked, curve, best).solve(Deadline(5))
-
-    def test_says_what_it_moved_and_leaves_what_was_not_sent(self) -> None:
-        """700 kW are more than 600; the rest fits: 400 + 80 − 300 − 100 − 50 kWh."""
-        repaired = self.solve(best=False, prices=None)
-        assert [(point.time, round(point.power, 6)) for point in repaired.schedule] == [
-            (instant(0), -400.0),
-            (instant(1), 600.0),
-            (instant(3), 100.0),
-            (instant(4), 0.0),
-        ]
-        assert [(one.time, one.asked, round(one.power, 6)) for one in repaired.moved] == [(instant(1), 700.0, 600.0)]
-        assert repaired.moved_energy == pytest.approx(25.0)
-        assert repaired.end_state_of_charge_percentage == pytest.approx(100 * (30 + 100) / 2000)
-        assert repaired.value is UNSET
-        assert (repaired.based_on.version, repaired.based_on.prices_until) == (7, None)
-
-    def test_for_the_best_value_earns_more_than_the_nearest(self) -> None:
-        prices = [10.0, 300.0, 20.0, 5.0, 400.0]
-        nearest, best = (self.solve(best=one, prices=prices) for one in (False, True))
-        assert nearest.value == pytest.approx((-400 * 10 + 600 * 300 + 200 * 20 + 100 * 5) / 4000)
-        assert best.value > 1.2 * nearest.value
-        assert best.based_on.prices_until == UNTIL
-        assert instant(2) not in [point.time for point in best.schedule]
-
-
 class TestWhatARepairIsMadeOf:
     async def load(
         self, monkeypatch: pytest.MonkeyPatch, objective: Any, prices: Any = None, known: bool = True
@@ -566,36 +484,6 @@ class TestPricesThatAreAskedFor:
 
 
 class TestAWindow:
-    def test_is_made_by_a_job_where_it_is_longer_than_a_month_of_the_assets_life(self) -> None:
-        asset = living(0, 60 * 96, 1)
-        start, day = asset.terms.window.start, timedelta(days=1)
-        month = timedelta(days=31, hours=1)
-        prices = PricesAsked(forecast=True)
-        for begins, ends, is_long in (
-            (None, None, False),
-            (None, start + month, False),
-            (None, start + month + PERIOD, True),
-            (start - 9 * day, start + month, False),
-            (start - 9 * day, start + month + PERIOD, True),
-            (start + 30 * day, start + 90 * day, False),
-            (start + 60 * day - month, start + 90 * day, False),
-            (start + 60 * day - month - PERIOD, start + 90 * day, True),
-        ):
-            asked = NewOptimisation(prices=prices, start=begins, end=ends)
-            assert _is_long(asset, asked) is is_long, (begins, ends)
-
-    def test_counts_the_quarter_hours_that_may_be_planned(self) -> None:
-        asset = asset_of_five_days()
-        start, end, prices = asset.terms.window.start, asset.terms.window.end, PricesAsked(forecast=True)
-        for now, begins, ends, count in (
-            (start - PERIOD, None, None, 480),
-            (start + 10 * PERIOD, None, None, 470),
-            (start + 10 * PERIOD, start, None, 470),
-            (start - PERIOD, start + 20 * PERIOD, end + PERIOD, 460),
-            (start - PERIOD, start + 20 * PERIOD, end - PERIOD, 459),
-        ):
-            assert _count_periods(asset, NewOptimisation(prices=prices, start=begins, end=ends), now) == count
-
     def test_is_refused_off_the_grid_outside_the_life_and_where_it_is_too_long(self) -> None:
         asset = asset_of_five_days()
         start, end = asset.terms.window.start, asset.terms.window.end

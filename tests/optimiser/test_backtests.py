@@ -7,7 +7,7 @@ import io
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import httpx2
@@ -29,7 +29,6 @@ from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import table_of
-from gridloom.optimiser.forecasts.formulas import forecast_days
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.jobs import JobRun
@@ -46,12 +45,6 @@ ASKED: dict[str, Any] = {
 
 
 class TestAPlan:
-    def test_looks_at_two_days_and_keeps_within_the_store(self) -> None:
-        today, tomorrow = np.full(96, 50.0), np.full(96, 200.0)
-        power_kw = Planner(BATTERY).plan(today, tomorrow, 0.0, 0.25)
-        assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.96, rel=1e-6)  # it fills up for tomorrow
-        assert Planner(BATTERY).plan(today, np.zeros(0), 0.0, 0.25).max() == 0
-
     @pytest.mark.parametrize("limit", [1.0, None])
     def test_is_the_same_whatever_days_were_planned_before(self, limit: float | None) -> None:
         battery = replace(BATTERY, daily_cycle_limit=limit)
@@ -115,25 +108,6 @@ class TestAPlan:
             pytest.approx((one.foresight_eur, one.foresight_end_kwh), rel=1e-4, abs=0.1) for one in whole
         ], "foresight from where foresight has left it"
 
-    def test_expects_of_today_and_tomorrow_what_its_policy_says(self) -> None:
-        table = shaped_table(date(2025, 1, 1), 12)
-        prices = table.quarters
-        mean = prices[4:11].mean(axis=0)
-        for policy, today, tomorrow in (
-            (Policy.YESTERDAY, prices[10], prices[10]),
-            (Policy.MEAN_7_DAYS, mean, mean),
-            (Policy.FORESIGHT, prices[11], np.zeros(0)),
-        ):
-            expected = EXPECTATIONS[policy](table, 11)
-            assert [one.tolist() for one in expected] == [today.tolist(), tomorrow.tolist()], policy
-        expected = EXPECTATIONS[Policy.FORECAST](table, 11)
-        forecast = forecast_days(table.until(table.first + timedelta(days=11)), 2)
-        assert [one.tolist() for one in expected] == [one.tolist() for one in forecast]
-        today, tomorrow = forecast
-        assert not np.allclose(today, tomorrow), "else it would not matter which is which"
-        known = [one.tolist() for one in EXPECTATIONS[Policy.FORESIGHT](table, 10)]
-        assert known == [prices[10].tolist(), prices[11].tolist()]
-
     def test_by_hours_is_as_good_as_by_quarters_where_two_days_have_hourly_prices(self) -> None:
         """The days change from hours to quarters in the middle; what is earned does not depend on how it is planned."""
         days = [np.repeat(np.random.default_rng(number).uniform(0, 100, 24), 4) for number in range(6)]
@@ -154,21 +128,6 @@ class TestAPlan:
         for number in (2, 3):  # before and on the day of quarters
             power_kw = Planner(BATTERY).plan(days[number], days[number + 1], played[number - 1].end_kwh, 0.25)
             assert played[number].earned_eur == pytest.approx(float(days[number] @ power_kw) / 4000, rel=1e-6)
-
-    def test_never_looks_ahead(self) -> None:
-        table = shaped_table(date(2025, 1, 1), 60)
-        spoilt = shaped_table(date(2025, 1, 1), 60)
-        spoilt = type(spoilt)(spoilt.first, spoilt.quarters.copy(), spoilt.is_hourly)
-        spoilt.quarters[40:] = -500.0
-        for policy in (Policy.FORECAST, Policy.YESTERDAY, Policy.MEAN_7_DAYS):
-            runs = [
-                list(replay_days(one, date(2025, 2, 1), date(2025, 2, 11), BATTERY, EXPECTATIONS[policy]))
-                for one in (table, spoilt)
-            ]
-            # The tenth day is the first spoilt one: it is planned alike, whatever it is paid.
-            assert [(day.charged_kwh, day.discharged_kwh) for day in runs[0]] == [
-                (day.charged_kwh, day.discharged_kwh) for day in runs[1]
-            ]
 
     @needs_real_prices
     def test_on_real_prices_earns_nine_tenths_of_foresight(self) -> None:
@@ -323,24 +282,6 @@ class TestTheDaysOfABacktest:
 DAY = BacktestDay(date(2024, 3, 1), 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
-class TestAQueuedBacktest:
-    async def test_is_as_large_as_the_days_that_are_left_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The smaller have their turn first."""
-        sizes: list[int] = []
-
-        async def note(*_: Any, size: int, **__: Any) -> None:
-            sizes.append(size)
-
-        monkeypatch.setattr(jobs, "enqueue", note)
-        at, first, policy = datetime.now(UTC), date(2026, 1, 1), Policy.YESTERDAY
-        for end, done in ((date(2026, 2, 1), 0), (date(2026, 12, 31), 0), (date(2026, 12, 31), 300)):
-            asked = Backtest(
-                uuid7(), uuid7(), at, "RUNNING", first, end, "DAY_AHEAD_DE_LU", policy, BATTERY, 0.0, 0.0, done, None
-            )
-            await jobs.queue_backtest(None, asked, at)  # type: ignore[arg-type]
-        assert sizes == [1, 8, 2]
-
-
 async def insert(edge: Application, ours: OrganisationUnderTest) -> Backtest:
     first, end = date(2024, 3, 1), date(2024, 3, 3)
     at, kind = datetime(2024, 3, 4, tzinfo=UTC), Policy.FORESIGHT
@@ -389,14 +330,6 @@ class TestTheFiguresOfABacktest:
                 )
         assert await store.list_backtests(app.pool, ours.id, None, 10) == before
 
-    def test_are_a_share_of_what_foresight_earned_where_it_earned_something(self) -> None:
-        at, first, end = datetime(2024, 3, 4, tzinfo=UTC), date(2024, 3, 1), date(2024, 3, 5)
-        for foresight_eur, share in ((20.0, 0.25), (0.0, None), (-1.0, None)):
-            one = Backtest(
-                uuid7(), uuid7(), at, "DONE", first, end, "S", Policy.FORESIGHT, BATTERY, 5.0, foresight_eur, 1, None
-            )
-            assert (one.days, one.progress, one.share) == (4, 0.25, share)
-
 
 class TestABacktestThatIsReplacedWhileItRuns:
     async def test_ends_quietly(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
@@ -411,31 +344,6 @@ class TestABacktestThatIsReplacedWhileItRuns:
                 await edge.pool.execute("delete from backtest where id = $1", backtest.id)
                 assert await store.add_days(running_one, found, [DAY], is_last=False) is False
             assert await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", found.id) == 0
-
-    async def test_is_one_of_the_oldest(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
-        edge = await fresh_app()
-        async with People(edge) as people:
-            ours, other = await people.new_organisation(), await people.new_organisation()
-            made = [(await insert(edge, one)).id for one in (ours, ours, other, ours)]
-            await store.delete_oldest(edge.pool, ours.id, 2)
-            assert [one.id for one in await store.list_backtests(edge.pool, ours.id, None, 10)] == [made[3], made[1]]
-            assert [one.id for one in await store.list_backtests(edge.pool, other.id, None, 10)] == [made[2]]
-            assert [one.id for one in await store.list_backtests(edge.pool, ours.id, made[3], 10)] == [made[1]]
-
-    async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
-        edge = await fresh_app()
-        async with People(edge) as people:
-            ours = await people.new_organisation()
-            backtest = await insert(edge, ours)
-            async with edge.pool.acquire() as running_one, running_one.transaction():
-                assert await store.add_days(running_one, backtest, [DAY], is_last=False)
-                removing = asyncio.create_task(store.delete_oldest(edge.pool, ours.id, 0))
-                await asyncio.sleep(0.1)
-                assert not removing.done()
-            await removing
-            assert (
-                await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", backtest.id) == 0
-            )
 
 
 class TestTheShareOfJobs:

@@ -15,7 +15,7 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, format_instant, market_day_window, period_number
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import capacity
-from gridloom.optimiser.schedules.capacity import SERIES_OF, ReserveProducts, _make_slot, expect_price, load_slots
+from gridloom.optimiser.schedules.capacity import SERIES_OF, ReserveProducts, expect_price, load_slots
 from gridloom.optimiser.solving.reserves import ReserveSlot
 from gridloom.virtual_assets.model import Market
 
@@ -39,16 +39,6 @@ class TestAnOffer:
         assert offered_markets(f"{before}T08:00", day) == {Market.AFRR_NEG}
         assert offered_markets(f"{before}T08:59:59", day) == {Market.AFRR_NEG}
         assert offered_markets(f"{before}T09:00", day) == set()
-
-    def test_is_a_whole_block_of_the_window(self) -> None:
-        day = date(2026, 6, 10)
-        now = block_window(day - timedelta(days=2), 0, 4).start
-        products = ReserveProducts((Market.FCR,), TenderGates(), now, ReserveMinutes())
-        first, end = period_number(block_window(day, 4, 8).start), period_number(block_window(day, 8, 12).end)
-        blocks = [block for _, block in products.open_offers(first, end)]
-        assert blocks == [block_window(day, 4, 8), block_window(day, 8, 12)]
-        assert [block for _, block in products.open_offers(first + 1, end)] == blocks[1:]
-        assert [block for _, block in products.open_offers(first, end - 1)] == blocks[:1]
 
 
 class TestAnExpectedPrice:
@@ -135,27 +125,3 @@ class TestTheSlots:
                 offers, ((100.0, 100.0, 50.0), (0.0, 200.0, 100.0), (300.0, 0.0, 150.0)), strict=False
             )
         ]
-
-
-class TestASlot:
-    @pytest.mark.parametrize(
-        ("market", "most_kw", "hold_h", "directions"),
-        [
-            (Market.FCR, 300.0, 0.25, (True, True)),
-            (Market.AFRR_POS, 500.0, 1.0, (True, False)),
-            (Market.AFRR_NEG, 300.0, 1.0, (False, True)),
-        ],
-    )
-    def test_takes_the_power_of_its_directions_and_holds_it_as_long_as_its_market_asks(
-        self, market: Market, most_kw: float, hold_h: float, directions: tuple[bool, bool]
-    ) -> None:
-        """Of a battery that charges with 300 kW and discharges with 500 kW at least, at 20 EUR/MW an hour."""
-        block = block_window(date(2026, 10, 25), 0, 4)  # of five hours
-        first = period_number(block.start)
-        max_kw = np.array([600.0] * 4 + [500.0] + [600.0] * 19)
-        programme = SimpleNamespace(min_kw=np.full(24, -300.0), max_kw=max_kw)
-        task: Any = SimpleNamespace(first=first - 4, programme=programme)
-        slot = _make_slot(ReserveMinutes(fcr=15, afrr=60), task, market, block, 20.0)
-        assert (slot.first, slot.end) == (4, 24)
-        assert (slot.most_kw, slot.reserve_h, (slot.is_upward, slot.is_downward)) == (most_kw, hold_h, directions)
-        assert slot.earns_eur_kw == pytest.approx(20 * 5 / 1000)

@@ -13,32 +13,14 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import shaped_table
 
 from gridloom.optimiser.day_table import from_96_quarters, quarters_of, table_of, to_96_quarters
-from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, _describe_days, forecast_day, forecast_days
-from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
+from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
 
 pytestmark = pytest.mark.pure
 
 FIRST = date(2024, 1, 1)
 
 
-class TestTheDaysOfARegression:
-    def test_turn_once_a_year(self) -> None:
-        _, described = _describe_days(FIRST, 366)
-        turned = np.unwrap(np.arctan2(described[:, 7], described[:, 8]))
-        assert np.diff(turned) == pytest.approx(np.full(365, 2 * np.pi / 365.25), rel=1e-4)
-
-
 class TestADayTable:
-    @pytest.mark.parametrize(("day", "count"), [("2025-03-30", 92), ("2025-03-31", 96), ("2025-10-26", 100)])
-    def test_gives_every_day_its_true_length_back(self, day: str, count: int) -> None:
-        quarters = np.arange(quarters_of(date.fromisoformat(day)), dtype=float)
-        assert len(quarters) == count
-        assert len(to_96_quarters(quarters)) == 96
-        again = from_96_quarters(to_96_quarters(quarters), date.fromisoformat(day))
-        assert len(again) == count
-        assert again[:8].tolist() == quarters[:8].tolist()
-        assert again[-80:].tolist() == quarters[-80:].tolist()
-
     def test_has_the_hour_that_is_lived_twice_once_as_their_mean_and_gives_it_back_twice(self) -> None:
         quarters = np.arange(100, dtype=float)
         kept = to_96_quarters(quarters)
@@ -47,53 +29,6 @@ class TestADayTable:
         assert kept[12:].tolist() == list(range(16, 100))
         again = from_96_quarters(kept, date(2025, 10, 26))
         assert again.tolist() == [*range(8), *[10, 11, 12, 13] * 2, *range(16, 100)]
-
-    def test_fills_the_hour_that_is_left_out_from_the_one_before_and_leaves_it_out_again(self) -> None:
-        quarters = np.arange(92, dtype=float)
-        kept = to_96_quarters(quarters)
-        assert kept.tolist() == [*range(8), *range(4, 8), *range(8, 92)]
-        assert from_96_quarters(kept, date(2025, 3, 30)).tolist() == quarters.tolist()
-
-    def test_cut_to_its_last_days_or_those_before_one_keeps_each_at_its_date(self) -> None:
-        table = shaped_table(FIRST, 10)
-        assert table.hours[3].tolist() == pytest.approx(table.quarters[3].reshape(24, 4).mean(axis=1).tolist())
-        for cut, first, count in (
-            (table.last(3), FIRST + timedelta(days=7), 3),
-            (table.last(30), FIRST, 10),
-            (table.until(FIRST + timedelta(days=4)), FIRST, 4),
-            (table.until(FIRST), FIRST, 0),
-        ):
-            assert (cut.first, len(cut), cut.end) == (first, count, first + timedelta(days=count))
-            for index in range(count):
-                own = table.index_of(first + timedelta(days=index))
-                assert cut.true_day(index).tolist() == table.true_day(own).tolist()
-
-
-class TestAKindOfDay:
-    def test_knows_easter_and_what_follows_from_it(self) -> None:
-        assert [easter_of(year) for year in (2024, 2025, 2026)] == [
-            date(2024, 3, 31),
-            date(2025, 4, 20),
-            date(2026, 4, 5),
-        ]
-        assert day_type(date(2026, 4, 3)) == day_type(date(2026, 5, 25)) == day_type(date(2026, 10, 3)) == 2
-        assert [day_type(date(2026, 11, day)) for day in (13, 14, 15)] == [0, 1, 2]
-
-    def test_is_a_holiday_where_all_of_germany_has_one(self) -> None:
-        """On which power is as cheap as on a Sunday; not on those of some states alone."""
-        for year, expected in (
-            (2024, ["01-01", "03-29", "04-01", "05-01", "05-09", "05-20", "10-03", "12-25", "12-26"]),
-            (2026, ["01-01", "04-03", "04-06", "05-01", "05-14", "05-25", "10-03", "12-25", "12-26"]),
-        ):
-            days = [date(year, 1, 1) + timedelta(days=number) for number in range(366 if year == 2024 else 365)]
-            holidays = [f"{day:%m-%d}" for day in days if day.weekday() < 6 and day_type(day) == 2]
-            assert holidays == expected, year
-
-    def test_is_the_same_alone_and_in_a_row(self) -> None:
-        types, weekdays = day_kinds(date(2023, 12, 20), 800)
-        days = [date(2023, 12, 20) + timedelta(days=number) for number in range(800)]
-        assert types.tolist() == [day_type(day) for day in days]
-        assert weekdays.tolist() == [6 if day_type(day) == 2 else day.weekday() for day in days]
 
 
 class TestAForecast:
@@ -107,17 +42,6 @@ class TestAForecast:
         clean, dirty = forecast_day(table, day), forecast_day(spoilt, day)
         for name in ("p10", "p50", "p90"):
             assert np.array_equal(getattr(clean, name), getattr(dirty, name))
-
-    @pytest.mark.parametrize("days", [1, 3, 20, 70, 400, 800])
-    def test_is_made_of_as_much_past_as_there_is(self, days: int) -> None:
-        forecast = forecast_day(shaped_table(FIRST, days), FIRST + timedelta(days=days))
-        assert len(forecast.p50) == quarters_of(forecast.day)
-        assert (forecast.p10 <= forecast.p50).all()
-        assert (forecast.p50 <= forecast.p90).all()
-        table = shaped_table(FIRST, days)
-        below_zero = forecast_day(replace(table, quarters=-table.quarters), table.end)
-        assert (below_zero.p10 < below_zero.p50).mean() > 0.9
-        assert (below_zero.p10 <= below_zero.p50).all()
 
     @pytest.mark.parametrize(
         ("days", "ahead", "p10", "p50", "p90"),
@@ -171,30 +95,6 @@ class TestAForecast:
         forecast = forecast_day(table, table.end)
         assert (forecast.p90 - forecast.p50).mean() > 1.5 * (forecast.p50 - forecast.p10).mean()
 
-    def test_is_spread_alike_by_one_regression_and_by_two(self) -> None:
-        """Of prices that only the weekday tells, regressions know all and the mean of the last days knows little: both
-        weigh in the spread as they do in the forecast, also while the past suffices for one regression only."""
-        days = [FIRST + timedelta(days=number) for number in range(392)]
-        table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 20 * day.weekday()) for day in days])
-        one, two = (forecast_day(table, FIRST + timedelta(days=known)) for known in (371, 392))
-        assert (one.p90 - one.p10).mean() == pytest.approx((two.p90 - two.p10).mean(), rel=0.05)
-        first, *none = (forecast_day(table, FIRST + timedelta(days=known)) for known in (63, 62, 20))
-        for without in none:
-            assert (without.p90 - without.p10).mean() > 2 * (one.p90 - one.p10).mean(), "without any, it knows little"
-        assert (first.p90 - first.p10).mean() < 0.8 * (none[0].p90 - none[0].p10).mean(), (
-            "of 56 days with all their lags"
-        )
-
-    def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
-        table = shaped_table(FIRST, 420)
-        forecaster = WeeklyForecaster(table)
-        apart = []
-        for place in range(400, 420):
-            daily = forecast_days(table.until(FIRST + timedelta(days=place)), 2)
-            apart.append(np.abs(forecaster.forecast(place) - daily).mean())
-        assert max(apart) < 5
-        assert max(apart[::7]) < 1e-9  # the days on which it was fitted
-
     @pytest.mark.parametrize("first", [23, 400])
     @pytest.mark.parametrize("known", [0, 3, 6, 7])
     def test_of_a_week_knows_of_each_day_only_what_was_before_it(self, first: int, known: int) -> None:
@@ -205,16 +105,6 @@ class TestAForecast:
         for place in range(first, first + known + 1):
             assert np.array_equal(clean.forecast(place), dirty.forecast(place))
         assert not np.array_equal(clean.forecast(place + 7), dirty.forecast(place + 7))
-
-    def test_of_hourly_prices_has_equal_quarters(self) -> None:
-        table = shaped_table(FIRST, 100)
-        hourly = replace(table, quarters=np.repeat(table.hours, 4, axis=1), is_hourly=np.ones(100, dtype=bool))
-        forecast = forecast_day(hourly, hourly.end)
-        assert (forecast.p50.reshape(24, 4) == forecast.p50.reshape(24, 4)[:, :1]).all()
-        some = replace(hourly, quarters=np.concatenate([hourly.quarters[:60], table.quarters[60:]]))
-        mixed = forecast_day(replace(some, is_hourly=np.arange(100) < 60), some.end)
-        peak = mixed.p50.reshape(24, 4)[7]
-        assert peak[3] - peak[0] > 1, "but where some were of quarters, they have those days' shape"
 
     @needs_real_prices
     def test_of_real_days_covers_four_of_five_prices(self) -> None:

@@ -21,7 +21,7 @@ from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts import computing, publishing, routes, store
 from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
-from gridloom.optimiser.forecasts.publishing import is_time_to_publish, next_publication_check
+from gridloom.optimiser.forecasts.publishing import next_publication_check
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters
 from gridloom.platform.http.application import Application
 from gridloom.platform.jobs import JobRun
@@ -149,29 +149,6 @@ class TestTheForecast:
             finally:
                 await change.rollback()
         assert found == left
-
-    async def test_waits_for_prices_that_are_being_loaded_and_knows_them(
-        self, fresh_app: Callable[[], Awaitable[Application]]
-    ) -> None:
-        edge = await fresh_app()
-        async with People(edge) as people:
-            operator, viewer = (await people.operator()).client, (await people.new_organisation()).viewer
-            await load_days(operator, date(2026, 1, 1), 60)
-            async with edge.pool.acquire() as connection, connection.transaction():
-                row = await connection.fetchrow(
-                    'select series, start_at as start, end_at as "end", price + 50 as price from reference_price'
-                    " where start_at = '2026-02-09T12:00:00Z'"
-                )
-                assert row is not None
-                price = PublishedPrice(**row)
-                await put_prices(connection, [price], uuid4())
-                await delete_computed_forecasts(connection, [price])
-                asking = asyncio.create_task(viewer.get("/forecasts/day-ahead?delivery-day=2026-02-10"))
-                await asyncio.sleep(0.3)
-                assert not asking.done()
-            first = (await asking).json()
-            await edge.pool.execute("delete from computed_forecast")
-            assert (await viewer.get("/forecasts/day-ahead?delivery-day=2026-02-10")).json() == first
 
     async def test_and_optimisations_count_a_price_in_each_of_its_quarter_hours_also_after_its_start(
         self, app: Application
@@ -322,16 +299,3 @@ class TestTheForecast:
     )
     def test_is_looked_for_twice_a_day(self, now: str, next_check: str) -> None:
         assert next_publication_check(datetime.fromisoformat(now)) == datetime.fromisoformat(next_check)
-
-    @pytest.mark.parametrize(
-        ("moment", "is_time"),
-        [
-            ("2026-07-01T08:59:59Z", False),
-            ("2026-07-01T09:00:00Z", True),
-            ("2026-07-01T10:00:00Z", False),
-            ("2026-12-01T10:59:59Z", True),
-            ("2026-12-01T11:00:00Z", False),
-        ],
-    )
-    def test_is_published_between_eleven_and_twelve_on_the_markets_clock(self, moment: str, is_time: bool) -> None:
-        assert is_time_to_publish(datetime.fromisoformat(moment)) is is_time

@@ -12,8 +12,7 @@ from tests.optimiser.synthetic_prices import shaped_table
 from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.kernel.problem import BadRequest
 from gridloom.market_calendar import format_period
-from gridloom.optimiser.day_table import from_96_quarters
-from gridloom.optimiser.forecasts.formulas import MAX_DAYS_AHEAD, forecast_days
+from gridloom.optimiser.forecasts.formulas import MAX_DAYS_AHEAD
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import price_input
 from gridloom.optimiser.schedules.price_input import load_prices
@@ -71,27 +70,6 @@ class TestTheForecast:
         with pytest.raises(PricesMissing, match=format_period(starts[0])):
             await load_prices(NOTHING, asked, beyond, beyond + 1, beyond + 96)
 
-    async def test_has_the_true_length_of_each_day_and_knows_two_years(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The third of four days to come has 23 hours."""
-        table = shaped_table(date(2026, 1, 1), 85)
-        asked_for: list[tuple[str, date, int]] = []
-
-        async def load_day_table(db: Any, series: str, until: date, days: int) -> Any:
-            asked_for.append((series, until, days))
-            return table
-
-        monkeypatch.setattr(price_input, "load_day_table", load_day_table)
-        first, end = (period_number(market_day_window(table.end + timedelta(days=n)).start) for n in (-1, 4))
-        prices = await load_prices(NOTHING, PricesAsked(forecast=True), first, end, end)
-        ahead = [
-            from_96_quarters(quarters, table.end + timedelta(days=number))
-            for number, quarters in enumerate(forecast_days(table, 4))
-        ]
-        assert [len(day) for day in ahead] == [96, 96, 92, 96]
-        assert prices.values.tolist() == np.concatenate([table.true_day(84), *ahead]).tolist()
-        assert prices.between(first + 96, first + 192).tolist() == ahead[0].tolist()
-        assert asked_for == [("DAY_AHEAD_DE_LU", table.end + timedelta(days=39), 735 + 40)]
-
 
 class TestAHole:
     async def test_ends_what_is_asked_for_without_an_end_and_is_named_where_there_is_one(
@@ -123,28 +101,6 @@ class TestAHole:
         assert (len(prices.values), prices.until) == (periods, period_start(first + periods))
         whole = await load_prices(NOTHING, asked, first, first + 5000, first + 5000)
         assert len(whole.values) == 5000, "to the end that is asked for, however late"
-
-    async def test_before_the_days_that_are_known_is_filled_with_no_other_days_prices(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A quarter-hour of the day before them has no price."""
-        begins = period_number(market_day_window(date(2025, 12, 31)).start)
-        asked, latest = PricesAsked(forecast=True), begins + 10_000
-
-        async def load_quarters(db: Any, series: str, first: int, end: int) -> Any:
-            quarters = np.arange(96.0)
-            quarters[60] = np.nan
-            return quarters[first - begins : end - begins]
-
-        monkeypatch.setattr(price_input, "load_quarters", load_quarters)
-        prices = await load_prices(NOTHING, asked, begins + 48, None, latest)
-        assert (prices.values.tolist(), prices.until) == ([*range(48, 60)], period_start(begins + 60))
-        with pytest.raises(PricesMissing, match=f"DAY_AHEAD_DE_LU .*{format_period(begins + 60)}"):
-            await load_prices(NOTHING, asked, begins + 48, begins + 68, latest)
-        after = shaped_table(date(2026, 1, 1), 60).true_day(0)[:10]
-        for end, expected in ((70, [*range(61, 70)]), (106, [*range(61, 96), *after])):
-            prices = await load_prices(NOTHING, asked, begins + 61, begins + end, latest)
-            assert prices.values.tolist() == expected
 
 
 class TestPricesThatAreSent:

@@ -11,7 +11,6 @@ import pytest
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import Battery, new_asset, register, wire
 
-from gridloom.optimiser.schedules.proposal import bounded_gap
 from gridloom.platform.http.application import Application
 
 QUARTER = timedelta(minutes=15)
@@ -107,17 +106,6 @@ async def propose_and_apply(battery: Battery, rng: random.Random, seed: int) -> 
         assert applied.json()["imbalance"]["balanced"], applied.text
     assert proposal["gap"] <= 0.02
     return "applied"
-
-
-class TestAGap:
-    @pytest.mark.parametrize(
-        ("values", "bound", "gap"),
-        [([60.0, 30.0], 100.0, 0.1), ([-60.0, -50.0], -100.0, 0.1), ([101.0], 100.0, 0.0), ([0.0], 0.0, 0.0)],
-    )
-    def test_is_how_far_all_values_together_are_from_the_bound_relative_to_it(
-        self, values: list[float], bound: float, gap: float
-    ) -> None:
-        assert bounded_gap(values, bound) == pytest.approx(gap)
 
 
 class TestAProposal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,25 +46,6 @@ def earned_eur(schedule: list[dict[str, Any]], prices: dict[str, Any]) -> float:
 
 
 class TestAnOptimisation:
-    async def test_says_what_it_earns_and_what_limits_cost(self, make_battery: MakeBattery) -> None:
-        battery = await make_battery(dailyCycleLimit=1)
-        answer = await optimise(battery)
-        assert answer.status_code == 200, answer.text
-        found = answer.json()
-        assert found["status"] == "OPTIMAL"
-        assert found["value"] == pytest.approx(found["bound"], rel=1e-6)
-        assert found["value"] == pytest.approx(
-            earned_eur(found["schedule"], sent_prices(battery.start, battery.end, 1))
-        )
-        assert found["gap"] == pytest.approx(0, abs=1e-6)
-        assert [point["time"] for point in found["stateOfCharge"]] == [point["time"] for point in found["schedule"]]
-        assert len(found["schedule"]) == len(found["stateOfCharge"]) == 192
-        assert found["basedOn"] == {"version": 1, "pricesUntil": wire(battery.end)} or found["basedOn"]["version"] >= 1
-        assert [block["blockID"] for block in found["blocks"]] == battery.asset["blockIDs"]
-        assert found["shadowPrices"]["cycles"]
-        assert all(price["value"] >= 0 for price in found["shadowPrices"]["cycles"])
-        assert found["stateOfCharge"][-1]["stateOfChargePercentage"] == pytest.approx(50, abs=1.0001)
-
     async def test_changes_nothing_and_is_answered_alike_when_it_is_asked_for_again(
         self, make_battery: MakeBattery
     ) -> None:
@@ -506,15 +486,6 @@ class TestTheSolver:
         for is_long in (False, True):
             with pytest.raises(RuntimeError, match="after shutdown"):
                 await queue.run(call_of(app, uuid4()), lambda turn: turn.solve(lambda deadline: 7), is_long=is_long)
-
-    async def test_solves_long_work_behind_short_work(self, app: Application) -> None:
-        queue, request = app.resources[SolverQueue], call_of(app, uuid4())
-
-        async def tell_niceness(turn: SolverTurn) -> int:
-            return await turn.solve(lambda deadline: os.nice(0))
-
-        short = await queue.run(request, tell_niceness)
-        assert await queue.run(request, tell_niceness, is_long=True) == min(19, short + 5)
 
     async def test_counts_as_long_what_has_more_than_two_days_of_quarter_hours(
         self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch

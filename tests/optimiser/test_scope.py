@@ -15,7 +15,7 @@ from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.optimiser.schedules import scope
 from gridloom.optimiser.schedules.asset_optimisation import open_window
-from gridloom.optimiser.schedules.scope import _cycle_limit, _energy_bounds, _relax_to_reachable
+from gridloom.optimiser.schedules.scope import _cycle_limit, _relax_to_reachable
 from gridloom.optimiser.solving.programme import BatteryProgramme
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.energy.projection import CycleBudget
@@ -63,50 +63,6 @@ class TestTheCyclesLeft:
         found = _cycle_limit(CycleBudget(500.0, np.array(groups), 30.0), np.zeros(4), TOTAL_KW, WINDOW)
         assert found.left_kwh.tolist() == left_kwh
         assert found.groups.tolist() == [group - groups[2] for group in groups[WINDOW]]
-
-    def test_are_no_less_than_fixed_blocks_export(self) -> None:
-        fixed_kw = np.array([0.0, 4000.0, 0.0, 0.0])
-        budget = CycleBudget(500.0, np.zeros(8, dtype=np.int64), 30.0)
-        assert _cycle_limit(budget, fixed_kw, TOTAL_KW, WINDOW).left_kwh.tolist() == [1000.0]
-
-
-def bounds(*, ends_on_target: bool, **inputs: Any) -> tuple[list[float], list[float]]:
-    """Of an asset of 1 MWh that ends at 60 %, give or take 5 %, with 80 % charged and 50 % discharged."""
-    terms = SimpleNamespace(
-        efficiency=SimpleNamespace(charge=0.8, discharge=0.5),
-        final_soc_target=0.6,
-        final_soc_tolerance=0.05,
-        energy_capacity_kwh=1000.0,
-    )
-    given: Any = {"lowest_kwh": np.zeros(8), "highest_kwh": np.full(8, 1000.0), **inputs}
-    asset: Any = SimpleNamespace(terms=terms)
-    found = _energy_bounds(asset, SimpleNamespace(**given), TOTAL_KW, WINDOW, ends_on_target=ends_on_target)  # type: ignore[arg-type]
-    low, high = (one.tolist() for one in found)
-    return low, high
-
-
-class TestTheEnergyAtTheEnd:
-    """After the window 40 kWh are drawn from the store, then 8 kWh are put into it."""
-
-    def test_allows_for_what_is_scheduled_after_it(self) -> None:
-        low, high = bounds(ends_on_target=False)
-        assert low == pytest.approx([0, 0, 0, 40])
-        assert high == pytest.approx([1000, 1000, 1000, 1000])
-
-    def test_leads_to_the_target_at_the_end_of_life(self) -> None:
-        low, high = bounds(ends_on_target=True)
-        assert (low[-1], high[-1]) == pytest.approx((600 + 32 - 50, 600 + 32 + 50))
-        low, high = bounds(ends_on_target=True, lowest_kwh=np.full(8, 590.0), highest_kwh=np.full(8, 640.0))
-        assert (low[-1], high[-1]) == pytest.approx((590 + 40, 640)), "within what must hold anyway"
-
-    def test_respects_what_holds_later(self) -> None:
-        """A reserve that needs 700 kWh after the first of the later quarter-hours, and room for 250 after both."""
-        low, high = bounds(
-            ends_on_target=False,
-            lowest_kwh=np.array([0, 0, 0, 0, 0, 0, 700.0, 0]),
-            highest_kwh=np.array([1000.0] * 7 + [750]),
-        )
-        assert (low[-1], high[-1]) == pytest.approx((740, 782))
 
 
 class TestAScope:

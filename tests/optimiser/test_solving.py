@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridloom.optimiser.solving import reserves
 from gridloom.optimiser.solving import solve as solve_module
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.feasibility import unreachable
 from gridloom.optimiser.solving.linear import Deadline, SolverResult, SolverStatus
-from gridloom.optimiser.solving.polishing import polish
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
     CancelledError,
@@ -26,7 +24,7 @@ from gridloom.optimiser.solving.programme import (
     SolutionStatus,
 )
 from gridloom.optimiser.solving.repair import repair_nearest
-from gridloom.optimiser.solving.reserves import ReserveSlot, solve_with_reserves, spot_programme_beside
+from gridloom.optimiser.solving.reserves import ReserveSlot, solve_with_reserves
 from gridloom.optimiser.solving.solve import solve, solve_together
 
 pytestmark = pytest.mark.pure
@@ -114,19 +112,6 @@ class TestTheProgramme:
         assert best.value_eur == best.bound_eur == pytest.approx(5.5376, abs=1e-4)
         assert sorted(best.power_kw.round(1).tolist()) == [-1000.0, -1000.0, 778.5, 1000.0]
 
-    def test_cuts_both_directions_of_a_period_to_the_whole_of_one_where_it_is_told_to(self) -> None:
-        """Of 700 kW of charging and 1,000 kW of discharging, where burning pays."""
-        asked = programme([-100.0] * 4, charge=700.0, etas=(0.8, 0.7))
-        model = BatteryModel([asked], cut=[np.ones(4, dtype=bool)])
-        parts = []
-        for marked in (np.ones(4, dtype=bool), np.arange(4) == 1):
-            model.enable_cutting_plane(0, marked)
-            charge_kw, discharge_kw = model.powers_kw(0, model.run(Deadline(5)))
-            parts.append((charge_kw / 700 + discharge_kw / 1000).tolist())
-        assert parts[0] == pytest.approx([1.0] * 4)
-        assert parts[1][1] == pytest.approx(1.0)
-        assert max(parts[1]) > 1.1
-
     def test_burns_no_energy_in_any_of_several_batteries(self) -> None:
         burning = programme([-100.0] * 4, start=1.0, end=1.0, slack=0.0)
         giving = programme([-100.0] * 4, end=None, charge=0.0)
@@ -140,16 +125,6 @@ class TestTheProgramme:
         found = solve_together([burning, burning], Deadline(5), shared=narrow)
         total_kw = found[0].power_kw + found[1].power_kw
         assert (total_kw.min(), total_kw.max()) == pytest.approx((-900, 800), abs=1e-3), "also within what they share"
-
-    def test_of_a_battery_without_any_power_keeps_still(self) -> None:
-        assert solve(programme([50.0] * 4, power=0.0)).power_kw.tolist() == [0.0] * 4
-
-    def test_moves_energy_only_the_way_that_is_fixed_for_a_period(self) -> None:
-        model = BatteryModel([programme([-100.0] * 4)])
-        model.fix_directions(0, np.array([1, 3]), np.array([500.0, -500.0, -500.0, 500.0]))
-        charge_kw, discharge_kw = model.powers_kw(0, model.run(Deadline(5)))
-        assert (charge_kw > 1).tolist() == [True, True, True, False]
-        assert (discharge_kw > 1).tolist() == [True, False, True, True]
 
     @settings(max_examples=25)
     @given(
@@ -196,45 +171,9 @@ class TestTheProgramme:
         assert base.shadow.charge_eur_kw >= 0
         assert base.shadow.discharge_eur_kw >= 0
 
-    def test_shadow_prices_tell_charging_power_from_discharging_power(self) -> None:
-        """What is stored is sold in one hour and charged over eleven: power is short in one direction alone."""
-        prices = np.array([10.0] * 44 + [200.0] * 4)
-        base = programme(prices, power=300.0)
-        found = solve(base)
-        assert found.shadow is not None
-        for field, limit, sign in (("charge_eur_kw", "min_kw", -1.0), ("discharge_eur_kw", "max_kw", 1.0)):
-            more = solve(replace(base, **{limit: getattr(base, limit) + sign}))
-            assert getattr(found.shadow, field) == pytest.approx(more.value_eur - found.value_eur, rel=0.05, abs=1e-4)
-        assert found.shadow.discharge_eur_kw > 10 * found.shadow.charge_eur_kw
-
-    def test_shadow_prices_of_powers_are_nothing_where_all_are_fixed(self) -> None:
-        asked = programme([10.0, 10.0, 200.0, 200.0], etas=(1.0, 1.0))
-        asked.min_kw[:] = asked.max_kw[:] = [-100.0, -100.0, 100.0, 100.0]
-        found = solve(asked)
-        assert found.shadow is not None
-        assert (found.shadow.charge_eur_kw, found.shadow.discharge_eur_kw) == (0.0, 0.0)
-
-    def test_shadow_prices_tell_the_end_from_the_size_of_the_store(self) -> None:
-        """Who is paid for charging would end fuller than it may, in a store that is never full."""
-        found = solve(programme([-50.0] * 4, energy=100_000.0, slack=0.0001, etas=(1.0, 1.0)))
-        assert found.shadow is not None
-        assert (found.shadow.energy_eur_kwh, found.shadow.end_eur_kwh) == pytest.approx((0.0, 0.05))
-
     def test_ends_when_its_time_is_over(self) -> None:
         asked = programme(np.random.default_rng(1).normal(50, 40, 2688), cycles=1.0)
         assert BatteryModel([asked]).run(Deadline(0)).ended is SolverStatus.LIMIT
-
-    def test_of_several_respects_what_they_share(self) -> None:
-        rng = np.random.default_rng(7)
-        prices = rng.uniform(-20, 150, 96)
-        together = [programme(prices), programme(prices, energy=3000.0)]
-        limit = SharedLimit(np.full(96, 1200.0), np.full(96, 900.0))
-        found = solve_together(together, Deadline(5), shared=limit)
-        total = np.sum([one.power_kw for one in found], axis=0)
-        assert total.max() <= 900 + 1e-3
-        assert total.min() >= -1200 - 1e-3
-        free = sum(solve(one).value_eur for one in together)
-        assert sum(one.value_eur for one in found) <= free + 1e-6
 
     def test_is_solved_to_the_end_where_that_is_asked_for_however_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(solve_module, "EXACT_PERIODS", 4)
@@ -250,16 +189,6 @@ class TestTheProgramme:
             assert sum(one.bound_eur for one in both) == pytest.approx(2 * quick.bound_eur), "a part of it for each"
             earned.append(exact.value_eur - quick.value_eur)
         assert max(earned) > 1e-3, "what is quick is not always as good"
-
-    def test_together_gives_each_its_part_of_what_is_not_proven(self) -> None:
-        prices = np.array([20.0, 90.0, 10.0, 60.0])
-        model = BatteryModel([programme(prices), programme(prices, energy=3000.0)])
-        found = solve_module._run_model(model, Deadline(5))
-        answers = solve_module._list_answers(model, found, found.objective * 1.5, proven=False)
-        assert {one.status for one in answers} == {SolutionStatus.TIME_LIMIT}
-        total = sum(one.value_eur for one in answers)
-        assert total > 50
-        assert [one.bound_eur - one.value_eur for one in answers] == pytest.approx([total / 4] * 2, rel=1e-6)
 
     def test_that_runs_out_of_time_keeps_the_better_of_what_it_has_found(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -314,11 +243,6 @@ class TestTheGap:
 
 
 class TestNoWay:
-    def test_is_blamed_on_the_end_when_it_is_out_of_reach(self) -> None:
-        with pytest.raises(InfeasibleError) as refusal:
-            solve(programme([50.0] * 2, energy=100_000.0, start=0.0, end=1.0))
-        assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.END_STATE_OF_CHARGE, 1)
-
     def test_is_blamed_on_the_first_period_that_must_overflow(self) -> None:
         asked = programme([50.0] * 8, start=0.9, end=None)
         asked.min_kw[2:6] = asked.max_kw[2:6] = -1000.0
@@ -330,33 +254,6 @@ class TestNoWay:
         with pytest.raises(InfeasibleError) as refusal:
             solve_together([programme([50.0] * 8), asked], Deadline(5), shared=SharedLimit(*np.full((2, 8), 1e5)))
         assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.ENERGY_ABOVE, 2), "of any of them"
-
-    def test_says_by_how_much_the_bound_is_out_of_reach(self) -> None:
-        """500 kWh in store; an hour charges 800 kW at 80 % and discharges 400 kW at 50 %."""
-        base = programme([50.0] * 4, end=None, charge=800.0, power=400.0, etas=(0.8, 0.5))
-        for lowest, highest, rule, missing_kwh in (
-            (0.0, -310.0, InfeasibilityRule.END_STATE_OF_CHARGE, 10.0),
-            (1200.0, 2000.0, InfeasibilityRule.END_STATE_OF_CHARGE, 60.0),
-        ):
-            asked = replace(base, lowest_kwh=base.lowest_kwh - 1000, highest_kwh=base.highest_kwh + 1000)
-            asked.lowest_kwh[-1], asked.highest_kwh[-1] = lowest if lowest else -1000, highest
-            found = unreachable(asked)
-            assert found is not None
-            assert (found.rule, found.position) == (rule, 3)
-            assert found.missing_kwh == pytest.approx(missing_kwh)
-
-    def test_within_the_window_names_the_side_on_which_the_bound_lies(self) -> None:
-        base = programme([50.0] * 4, end=None, charge=800.0, power=400.0, etas=(0.8, 0.5))
-        above, below = replace(base, highest_kwh=np.full(4, 1000.0)), replace(base, lowest_kwh=np.zeros(4))
-        above.highest_kwh[1], below.lowest_kwh[1] = 90.0, 830.0
-        for asked, rule, missing_kwh in (
-            (above, InfeasibilityRule.ENERGY_ABOVE, 10.0),
-            (below, InfeasibilityRule.ENERGY_BELOW, 10.0),
-        ):
-            found = unreachable(asked)
-            assert found is not None
-            assert (found.rule, found.position) == (rule, 1)
-            assert found.missing_kwh == pytest.approx(missing_kwh)
 
     def test_is_blamed_on_powers_that_leave_none_between_them(self) -> None:
         asked = programme([50.0] * 4, end=None)
@@ -414,25 +311,6 @@ class TestNoWay:
         assert_keeps_to(replace(asked, cycles=(enough,)), solve(replace(asked, cycles=(enough,))).power_kw)
 
 
-class TestPolishing:
-    def test_stops_a_schedule_at_the_bounds_of_the_store_and_changes_nothing_before(self) -> None:
-        """500 kWh in store of 1,000; 80 % of what is charged is stored, half of what is drawn is given."""
-        asked = programme([50.0] * 6, end=None, charge=1000.0, power=400.0, etas=(0.8, 0.5))
-        full = polish(asked, np.array([-1000.0] * 6))
-        assert full.tolist() == pytest.approx([-1000.0, -1000.0, -500.0, 0, 0, 0])
-        empty = polish(asked, np.array([400.0] * 6))
-        assert empty.tolist() == pytest.approx([400.0, 400.0, 200.0, 0, 0, 0])
-
-    def test_exceeds_no_power_for_a_bound_that_is_out_of_reach(self) -> None:
-        asked = programme([50.0] * 2, end=None)
-        asked.lowest_kwh[0] = 800.0
-        assert polish(asked, np.array([-900.0, 0.0])).tolist() == [-1000.0, 0.0]
-
-    def test_takes_noise_and_what_exceeds_the_power_off(self) -> None:
-        asked = programme([50.0] * 4, end=None, charge=700.0, power=400.0)
-        assert polish(asked, np.array([1e-8, -700.5, 400.5, 100.0])).tolist() == [0.0, -700.0, 400.0, 100.0]
-
-
 class TestARepair:
     @settings(max_examples=40)
     @given(st.integers(0, 10_000), st.integers(8, 96))
@@ -443,17 +321,6 @@ class TestARepair:
         repaired = repair_nearest(asked, sent, Deadline(5))
         assert_keeps_to(asked, repaired)
         assert (repaired * sent >= -1e-6).all() or np.abs(repaired).sum() > 0
-
-    def test_leaves_a_schedule_that_works_as_it_is(self) -> None:
-        asked = programme(np.linspace(0, 100, 96), energy=2000.0)
-        good = solve(asked).power_kw
-        assert np.abs(repair_nearest(asked, good, Deadline(5)) - good).max() < 1e-4
-
-    def test_moves_no_more_than_it_must(self) -> None:
-        asked = programme([50.0] * 8, start=0.5, end=None)
-        sent = np.array([800.0] * 8)  # 1,600 kWh out of a store that holds 500
-        repaired = repair_nearest(asked, sent, Deadline(5))
-        assert repaired.sum() * 0.25 == pytest.approx(500 * ETA, rel=1e-6)
 
     def test_keeps_to_the_cycles_of_each_day_and_moves_what_is_worth_least(self) -> None:
         """Two days of 400 kWh at most, of which 600 were asked for on the second; its cheapest hour gives way."""
@@ -466,68 +333,8 @@ class TestARepair:
         assert [repaired[8:12].sum() / 4, repaired[12:].sum() / 4] == pytest.approx([300.0, 100.0])
         assert repair_nearest(asked, sent, Deadline(5)).tolist() == pytest.approx(sent.tolist())
 
-    def test_earns_no_more_by_moving_more_than_it_must(self) -> None:
-        """Whatever the prices: what is missing at the end is charged, and what is not there is not sold."""
-        rng = np.random.default_rng(9)
-        empty = programme(rng.normal(50, 80, 16), start=0.2, end=0.5, slack=0.0)
-        charged = repair_nearest(empty, np.zeros(16), Deadline(5))
-        assert charged.max() <= 1e-6
-        assert -charged.sum() / 4 == pytest.approx(300 / ETA)
-        dearest = empty.price_eur_mwh[charged < -1e-6].max()
-        assert charged[empty.price_eur_mwh < dearest].tolist() == pytest.approx([-1000.0]), "where it is cheapest"
-        extreme = replace(empty, price_eur_mwh=300 * empty.price_eur_mwh)
-        assert repair_nearest(extreme, np.zeros(16), Deadline(5)).tolist() == pytest.approx(charged.tolist(), abs=1e-3)
-        dear = programme([-50.0] * 8, end=None)
-        assert repair_nearest(dear, np.full(8, 800.0), Deadline(5)).sum() / 4 == pytest.approx(500 * ETA)
-
-    def test_leaves_what_is_fixed_whatever_else_has_to_give_way(self) -> None:
-        """100 kWh are in store, of which the last quarter-hour gives 50 at least, however cheap it is."""
-        asked = programme([50.0, 60.0, 70.0, 10.0], start=0.1, end=None, etas=(1.0, 1.0))
-        asked.min_kw[3] = 200.0
-        repaired = repair_nearest(asked, np.full(4, 400.0), Deadline(5))
-        assert repaired.tolist() == pytest.approx([0.0, 0.0, 200.0, 200.0], abs=1e-3)
-        taken = replace(asked, min_kw=-asked.max_kw, max_kw=-asked.min_kw, initial_kwh=900.0)
-        assert_keeps_to(taken, repair_nearest(taken, np.full(4, -400.0), Deadline(5)))
-
-    def test_cuts_off_what_exceeds_the_power_in_either_direction(self) -> None:
-        asked = programme([50.0] * 4, energy=4000.0, start=0.5, end=None, charge=300.0, power=500.0)
-        repaired = repair_nearest(asked, np.array([-400.0, 900.0, 0.0, 100.0]), Deadline(5))
-        assert repaired.tolist() == pytest.approx([-300.0, 500.0, 0.0, 100.0])
-
 
 class TestReserves:
-    def test_take_what_pays_more_than_the_spot_market(self) -> None:
-        rng = np.random.default_rng(2)
-        asked = programme(rng.uniform(40, 60, 96), energy=2000.0, slack=0.02)
-        slots = [ReserveSlot(first, first + 16, 0.1, True, True, 0.25, 1000.0) for first in range(0, 96, 16)]
-        found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
-        assert found.power_kw.max() > 500
-        assert_keeps_to(spot_programme_beside(asked, slots, found.power_kw), found.spot.power_kw)
-        nothing = solve(asked).value_eur
-        total = found.spot.value_eur + found.power_kw.sum() * 0.1
-        assert nothing < total <= found.bound_eur + 1e-6
-
-    def test_are_left_alone_when_they_pay_nothing(self) -> None:
-        rng = np.random.default_rng(2)
-        asked = programme(rng.uniform(0, 100, 96), energy=2000.0)
-        slots = [ReserveSlot(first, first + 16, -0.01, True, False, 1.0, 1000.0) for first in range(0, 96, 16)]
-        assert solve_with_reserves(asked, slots, Deadline(5), exact=False).power_kw.sum() == 0
-
-    def test_take_power_and_energy_from_the_spot_market_only_while_they_are_held(self) -> None:
-        """What is to be in store, and the room that is to be left, are so from the quarter-hour before on."""
-        asked = programme([50.0] * 6, end=None, charge=800.0, power=600.0, etas=(0.9, 0.8))
-        slots = [
-            ReserveSlot(0, 2, 0.1, True, False, 0.5, 900.0),
-            ReserveSlot(3, 5, 0.1, False, True, 0.25, 900.0),
-            ReserveSlot(5, 6, 0.1, True, True, 1.0, 900.0),
-        ]
-        beside = spot_programme_beside(asked, slots, np.array([80.0, 40.0, 16.0]))
-        assert beside.max_kw.tolist() == [520, 520, 600, 600, 600, 584]
-        assert beside.min_kw.tolist() == [-800, -800, -800, -760, -760, -784]
-        assert beside.lowest_kwh.tolist() == pytest.approx([50, 50, 0, 0, 20, 20])
-        assert beside.highest_kwh.tolist() == pytest.approx([1000, 1000, 990, 990, 974, 984])
-        assert asked.max_kw.tolist() == [600.0] * 6
-
     @pytest.mark.parametrize(
         ("is_up", "is_down", "most_kw", "lot_kw", "power_kw", "bound_eur"),
         [
@@ -567,22 +374,6 @@ class TestReserves:
         ]
         found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
         assert found.power_kw.tolist() == pytest.approx(power_kw)
-
-    @pytest.mark.parametrize("exact", [True, False])
-    def test_leave_a_spot_schedule_as_exact_as_it_is_asked_for(
-        self, monkeypatch: pytest.MonkeyPatch, exact: bool
-    ) -> None:
-        asked_for: list[bool] = []
-
-        def note(asked: BatteryProgramme, deadline: Deadline, *, exact: bool = False) -> Solution:
-            asked_for.append(exact)
-            return solve(asked, deadline, exact=exact)
-
-        monkeypatch.setattr(reserves, "solve", note)
-        solve_with_reserves(
-            programme([50.0] * 4), [ReserveSlot(0, 4, 0.1, True, True, 0.25, 9.0)], Deadline(5), exact=exact
-        )
-        assert asked_for == [exact]
 
     def test_are_refused_with_the_reason_where_no_schedule_is_feasible(self) -> None:
         asked = programme([50.0] * 2, energy=100_000.0, start=0.0, end=1.0)

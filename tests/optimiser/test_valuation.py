@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -17,15 +16,14 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
-from gridloom.kernel.window import Window
+from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import DayTable, table_of
 from gridloom.optimiser.prices import load_day_table
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError
-from gridloom.optimiser.valuations import day_value_cache, formulas, routes
+from gridloom.optimiser.valuations import day_value_cache, routes
 from gridloom.optimiser.valuations.formulas import (
     AuctionedBattery,
     Basis,
@@ -34,14 +32,10 @@ from gridloom.optimiser.valuations.formulas import (
     PastWindow,
     Valuation,
     _closed_value,
-    _find_spread,
-    _is_hourly,
     _plan_closed,
-    _plan_two_days,
     value_past_days,
     value_window,
 )
-from gridloom.optimiser.valuations.routes import offer_of
 from gridloom.platform.http.application import Application
 
 BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
@@ -52,19 +46,6 @@ def offer(first: date, days: int, **changes: Any) -> AuctionedBattery:
 
 
 class TestAnOffer:
-    @pytest.mark.parametrize(
-        ("first", "days", "quarters"),
-        [
-            (date(2026, 6, 1), 1, 20),
-            (date(2026, 6, 1), 3, 212),
-            (date(2026, 3, 29), 3, 208),
-            (date(2026, 10, 25), 3, 216),
-        ],
-    )
-    def test_lasts_from_its_first_quarter_hour_to_its_last(self, first: date, days: int, quarters: int) -> None:
-        """From 10:00 on to 15:00, over days of 92, 96 and 100 quarter-hours."""
-        assert offer(first, days, start_quarter=40, end_quarter=60).quarters == quarters
-
     @pytest.mark.parametrize(
         ("initial_soc", "target_soc", "limit", "low", "high"),
         [
@@ -80,15 +61,6 @@ class TestAnOffer:
         battery = BatterySpec(600.0, 1000.0, 2000.0, 0.9, 0.8, limit)
         asked = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=initial_soc, target_soc=target_soc)
         assert asked.end_kwh(1.0) == pytest.approx((low, high), abs=1e-4)
-
-    def test_gets_as_near_to_its_target_as_its_hours_and_the_cycles_of_its_days_allow(self) -> None:
-        battery = BatterySpec(600.0, 1000.0, 2000.0, 0.9, 0.8, 0.2)
-        full = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=1.0, target_soc=0.0)
-        assert full.end_kwh(0.25) == pytest.approx((0, 2000 - 250 / 0.8), abs=1e-4)
-        assert full.end_kwh(8.0) == pytest.approx((0, 2000 - 400 / 0.8), abs=1e-4)
-        assert full.end_kwh(8.0, days=2) == pytest.approx((0, 2000 - 800 / 0.8), abs=1e-4)
-        empty = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=0.0, target_soc=1.0)
-        assert empty.end_kwh(0.25) == pytest.approx((135, 2000), abs=1e-4)
 
     def test_has_the_past_of_others_alike_whatever_its_days_but_not_its_hours_of_one_day(self) -> None:
         june, july = date(2026, 6, 1), date(2026, 7, 1)
@@ -110,36 +82,6 @@ class TestAnOffer:
         }
         assert len(shapes) == 9
 
-    def test_of_one_day_has_the_past_of_others_that_end_at_midnight_however_long_the_day(self) -> None:
-        """A day of 25 hours has another hour after its 96 quarter-hours, and one of 23 hours ends before them."""
-        june, spring, autumn = date(2026, 6, 1), date(2026, 3, 29), date(2026, 10, 25)
-        whole = offer(june, 1)
-        assert offer(spring, 1, end_quarter=92).shape == offer(autumn, 1, end_quarter=100).shape == whole.shape
-        assert offer(autumn, 1, end_quarter=96).shape != whole.shape
-        assert offer(june, 1, end_quarter=92).shape == offer(autumn, 1, end_quarter=92).shape
-        assert offer(june, 1, end_quarter=92).shape != offer(spring, 1, end_quarter=92).shape
-        assert offer(spring, 2, end_quarter=92).shape == offer(june, 2, end_quarter=92).shape, "of several, any"
-
-    def test_is_the_battery_that_is_auctioned(self) -> None:
-        delivery = Window(block_window(date(2026, 10, 24), 12, 16).start, block_window(date(2026, 10, 25), 4, 8).start)
-        item: Any = SimpleNamespace(
-            rated_charge_power_kw=800.0,
-            rated_discharge_power_kw=1200.0,
-            energy_capacity_kwh=2000.0,
-            charge_efficiency=0.96,
-            discharge_efficiency=0.92,
-            daily_cycle_limit=1.5,
-            delivery=delivery,
-            initial_soc=0.3,
-            last_soc_target=0.6,
-            final_soc_tolerance=0.02,
-        )
-        battery = BatterySpec(800.0, 1200.0, 2000.0, 0.96, 0.92, 1.5)
-        days = (date(2026, 10, 24), date(2026, 10, 25))
-        assert offer_of(item) == AuctionedBattery(battery, *days, 48, 20, 0.3, 0.6, 0.02), "of the long day five hours"
-        item.delivery = Window(delivery.start, market_day_window(date(2026, 10, 25)).end)
-        assert offer_of(item) == AuctionedBattery(battery, *days, 48, 100, 0.3, 0.6, 0.02), "the long day to its end"
-
 
 class TestPastValues:
     def test_are_as_high_where_the_prices_of_an_hour_are_alike_or_nearly_so(self) -> None:
@@ -150,71 +92,12 @@ class TestPastValues:
             value_eur = _plan_closed(Planner(battery), offer(date(2025, 1, 1), 1), prices_eur_mwh, prices_eur_mwh)
             assert value_eur == pytest.approx(1200.0, abs=0.1)
 
-    def test_are_planned_by_hours_only_where_each_is_whole_and_has_one_price(self) -> None:
-        for prices, is_hourly in (
-            ([5, 5, 5, 5, 7, 7, 7, 7], True),
-            ([5, 5, 5, 5, 7, 7, 7, 8], False),
-            ([5, 5, 5, 5, 7], False),
-            ([5, 5, 5, 5, 7, 7], False),
-        ):
-            assert _is_hourly(np.array(prices, dtype=np.float64)) is is_hourly
-
-    @pytest.mark.parametrize("days", [1, 3])
-    def test_by_policy_are_planned_for_each_day_by_the_forecast_of_that_day(
-        self, monkeypatch: pytest.MonkeyPatch, days: int
-    ) -> None:
-        """A forecast that is right about today and tomorrow is as good as foresight; one of the days has 23 hours."""
-        table = shaped_table(date(2025, 3, 1), 40)
-
-        class RightForecaster:
-            def __init__(self, table: DayTable) -> None:
-                self.quarters = np.concatenate([table.quarters, table.quarters[-1:]])
-
-            def forecast(self, index: int) -> Any:
-                return self.quarters[index : index + 2]
-
-        monkeypatch.setattr(formulas, "WeeklyForecaster", RightForecaster)
-        asked = offer(table.end, days, battery=replace(BATTERY, charge_efficiency=0.98))
-        policy, foresight = (value_past_days(table, asked, basis).values[-20:-1] for basis in Basis)
-        assert policy.tolist() == pytest.approx(foresight.tolist(), rel=1e-6)
-
-    def test_are_those_of_whole_days_for_any_window_of_more_than_one(self) -> None:
-        """A past of an odd number of days is compared by pairs of them all the same."""
-        table = shaped_table(date(2025, 1, 1), 21)
-        two, three = (value_past_days(table, offer(table.end, days), Basis.FORESIGHT) for days in (2, 3))
-        assert two.values.tolist() == three.values.tolist()
-        assert two.start_end_cost_eur == three.start_end_cost_eur > 0
-        assert len(two.values) == 14
-
     def test_that_nobody_waits_for_any_more_are_not_computed_to_the_end(self) -> None:
         table, deadline = shaped_table(date(2025, 1, 1), 21), Deadline(60)
         deadline.stop()
         for days in (1, 3):
             with pytest.raises(CancelledError):
                 value_past_days(table, offer(table.end, days), Basis.FORESIGHT, deadline)
-
-    def test_cost_nothing_to_start_and_end_where_the_policy_loses(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A forecast that takes dear hours for cheap ones."""
-        table = shaped_table(date(2025, 1, 1), 21)
-
-        class WrongForecaster:
-            def __init__(self, table: DayTable) -> None:
-                self.quarters = 200 - np.concatenate([table.quarters, table.quarters[-1:]])
-
-            def forecast(self, index: int) -> Any:
-                return self.quarters[index : index + 2]
-
-        monkeypatch.setattr(formulas, "WeeklyForecaster", WrongForecaster)
-        found = value_past_days(table, offer(table.end, 3), Basis.POLICY)
-        assert found.values.mean() < 0
-        assert found.start_end_cost_eur == 0
-
-    def test_of_two_days_end_as_near_to_the_target_as_the_cycles_of_both_allow(self) -> None:
-        """Of a full store that is to be empty 400 kWh may be given each day, and who takes them is paid."""
-        battery = BatterySpec(0.001, 1000.0, 2000.0, 0.9, 0.8, 0.2)
-        asked = offer(date(2025, 1, 1), 2, battery=battery, initial_soc=1.0, target_soc=0.0, tolerance=0.0)
-        prices = np.resize([-100.0, -101.0], 96)
-        assert _plan_two_days(Planner(battery), asked, prices, prices) == pytest.approx(-80, rel=0.01)
 
     def test_of_a_known_past_are_known(self) -> None:
         """From 30 to 60 %, over a day of 23 hours: what they come to only changes where that is meant."""
@@ -236,18 +119,6 @@ class TestPastValues:
         found = value_past_days(table, offer(table.end, 3), Basis.FORESIGHT)
         assert (found.start_end_cost_eur, found.values.tolist()) == (0.0, [0.0] * 13)
 
-    def test_of_two_days_are_planned_by_quarters_where_one_of_them_has_such_prices(self) -> None:
-        """Of the second day one quarter of each hour pays, which an hour's first price would not show."""
-        hourly, quarterly = np.repeat([0.0, 100.0] * 12, 4), np.resize([0.0, 0.0, 0.0, 200.0], 96)
-        battery = BatterySpec(1000.0, 1000.0, 2000.0, 1.0, 1.0)
-        asked = offer(date(2025, 1, 1), 2, battery=battery, target_soc=0.0, tolerance=1.0)
-        both = [_plan_two_days(Planner(battery), asked, *days) for days in ((hourly, quarterly), (quarterly, hourly))]
-        slow = replace(asked, battery=replace(battery, charge_kw=1.0), initial_soc=0.0, target_soc=1.0, tolerance=0.0)
-        bought_eur = -_plan_two_days(Planner(slow.battery), slow, quarterly, quarterly)
-        assert bought_eur == pytest.approx(48 * 200 / 4000), "all that it can, though the target is out of reach"
-        assert both[0] > 12 * 100 + 23 * 50 - 1
-        assert both[1] > 12 * 100 + 23 * 50 - 1
-
     def test_lose_as_little_by_start_and_end_with_cycles_that_suffice_each_day_as_without_a_limit(self) -> None:
         """Two days together may do twice what each may do."""
         table = shaped_table(date(2025, 1, 1), 40)
@@ -259,26 +130,6 @@ class TestPastValues:
         ]
         assert costs_eur[0] > 0
         assert costs_eur[1] == pytest.approx(costs_eur[0], rel=1e-6)
-
-    def test_count_no_gain_for_a_window_that_may_end_with_less_than_it_began(self) -> None:
-        table = shaped_table(date(2025, 1, 1), 40)
-        for start, end, is_costly in ((1.0, 0.0, False), (0.0, 1.0, True)):
-            asked = offer(table.end, 3, initial_soc=start, target_soc=end)
-            cost_eur = value_past_days(table, asked, Basis.FORESIGHT).start_end_cost_eur
-            assert (cost_eur > 0) is is_costly
-            assert cost_eur >= 0
-
-    @pytest.mark.parametrize(("end_quarter", "is_held"), [(96, True), (80, False)])
-    def test_of_a_day_that_ends_at_midnight_reach_to_the_end_of_each_past_day(
-        self, end_quarter: int, is_held: bool
-    ) -> None:
-        """A price in the last hour of the long day and of the short day is earned where the window holds it."""
-        for day, count in ((date(2025, 3, 30), 92), (date(2025, 10, 26), 100), (date(2025, 6, 1), 96)):
-            prices = np.zeros(count)
-            prices[-4:] = 100.0
-            asked = offer(date(2025, 6, 2), 1, end_quarter=end_quarter, target_soc=0.0, tolerance=1.0)
-            value_eur = _closed_value(Planner(BATTERY), asked, prices, prices)
-            assert (value_eur > 50) is is_held, day
 
     @pytest.mark.parametrize(
         ("day", "hours", "count", "earned_eur"),
@@ -336,14 +187,6 @@ class TestPastValues:
         assert computed == [0.1, 0.2, 0.3, 0.2]
 
 
-class TestACalibration:
-    def test_counts_a_window_at_its_bounds_as_covered(self) -> None:
-        first, bounds = date(2026, 1, 1), (10.0, 20.0, 30.0)
-        past = tuple(PastWindow(first, *bounds, value) for value in (9.9, 10.0, 25.0, 30.0, 30.1, 31.0, 5.0, 6.0))
-        found = Calibration(past)
-        assert (found.windows, found.coverage, found.below, found.above) == (8, 3 / 8, 3 / 8, 2 / 8)
-
-
 class TestAValue:
     @pytest.mark.parametrize("basis", list(Basis))
     @pytest.mark.parametrize("days", [1, 7])
@@ -359,23 +202,6 @@ class TestAValue:
         uneven = replace(asked, battery=replace(BATTERY, charge_kw=800.0, discharge_kw=1200.0))
         past = DayValues(table.end, np.full(60, 100.0), 0.0)
         assert value_window(past, uneven).per_mw_year_eur == pytest.approx(36_500, rel=1e-3), "of 1 MW on average"
-
-    def test_of_a_policy_is_not_above_that_of_foresight(self) -> None:
-        table = shaped_table(date(2025, 1, 1), 60)
-        asked = offer(table.end, 3)
-        means = [value_past_days(table, asked, basis).values.mean() for basis in (Basis.POLICY, Basis.FORESIGHT)]
-        assert means[0] <= means[1]
-
-    def test_of_part_of_a_day_is_less_than_of_the_whole(self) -> None:
-        table = shaped_table(date(2025, 1, 1), 40)
-        whole, part = offer(table.end, 1), offer(table.end, 1, start_quarter=16, end_quarter=32)
-        values = [value_window(value_past_days(table, one, Basis.FORESIGHT), one).p50_eur for one in (whole, part)]
-        assert 0 <= values[1] < values[0]
-
-    def test_of_days_that_are_cut_is_that_of_their_quarter_hours(self) -> None:
-        past = DayValues(date(2025, 3, 1), np.full(60, 100.0), 0.0)
-        value = value_window(past, offer(past.until, 3, start_quarter=48))
-        assert value.p50_eur == pytest.approx(250)
 
     def test_is_spread_by_the_windows_of_the_last_year(self) -> None:
         """More than a year ago days earned 0 or 1,000 EUR; each has earned 100 EUR since."""
@@ -410,10 +236,6 @@ class TestAValue:
         assert (values[0].p10_eur, values[0].p90_eur) == (0, 0)
         assert values[1].p90_eur < 0, "what it must buy, it must buy"
 
-    def test_of_days_that_earned_nothing_is_nothing(self) -> None:
-        value = value_window(DayValues(date(2025, 3, 1), np.zeros(60), 0.0), offer(date(2025, 3, 1), 3))
-        assert (value.p10_eur, value.p50_eur, value.p90_eur, value.mean_eur) == (0, 0, 0, 0)
-
     def test_is_there_for_an_end_out_of_reach(self) -> None:
         table = shaped_table(date(2025, 1, 1), 30)
         asked = offer(table.end, 1, start_quarter=0, end_quarter=2, initial_soc=0.0, target_soc=1.0)
@@ -434,35 +256,6 @@ class TestAValue:
             assert (value.p10_eur, value.p50_eur, value.p90_eur) == pytest.approx(spread), count
             assert value.mean_eur == pytest.approx(100)
 
-    @pytest.mark.parametrize(
-        ("days", "lead", "figures", "last", "shares"),
-        [
-            (1, 0, [0.0, 23.66, 83.1401, 26.1698, 13406.2862], (31, [0.0, 30.5997, 96.0027, 0.0]), (27, 0, 5)),
-            (3, 5, [59.8023, 155.2064, 241.6425, 156.392, 21141.8763], (29, [54.564, 150.0854, 247.42, 108.7]),
-             (13, 1, 4)),
-            (10, 70, [266.1428, 465.1649, 740.1335, 485.0806, 19672.7121], None, None),
-        ],
-    )  # fmt: skip
-    def test_of_a_known_past_is_known(self, days: int, lead: int, figures: Any, last: Any, shares: Any) -> None:
-        """Of 0.9 MW, some days of which lost money: what it says only changes where that is meant."""
-        past = DayValues(date(2026, 1, 1), np.round(np.random.default_rng(4).uniform(-20, 150, 130), 2), 40.0)
-        battery, start = replace(BATTERY, charge_kw=800.0), 20 if days == 1 else 0
-        asked = offer(past.until + timedelta(days=lead), days, start_quarter=start, battery=battery)
-        value = value_window(past, asked)
-        found = [value.p10_eur, value.p50_eur, value.p90_eur, value.mean_eur, value.per_mw_year_eur]
-        assert found == pytest.approx(figures, abs=1e-3)
-        assert value.as_of == past.until
-        calibration = value.calibration
-        if last is None:
-            assert calibration.past == ()
-            return
-        one = calibration.past[-1]
-        assert one.first == date(2025, 12, last[0])
-        assert [one.p10_eur, one.p50_eur, one.p90_eur, one.value_eur] == pytest.approx(last[1], abs=1e-3)
-        assert calibration.windows == sum(shares)
-        expected = [part / sum(shares) for part in shares]
-        assert [calibration.coverage, calibration.below, calibration.above] == pytest.approx(expected)
-
     @pytest.mark.parametrize(("days", "lead"), [(1, 0), (7, 0), (3, 5)])
     def test_shows_past_windows_as_they_were_valued_and_what_they_came_to(self, days: int, lead: int) -> None:
         past = DayValues(date(2026, 1, 1), np.random.default_rng(4).uniform(50, 150, 300), 0.0)
@@ -478,25 +271,6 @@ class TestAValue:
         shares = (calibration.coverage, calibration.below, calibration.above)
         assert sum(share for share in shares if share is not None) == pytest.approx(1)
 
-    @pytest.mark.parametrize(("days", "lead"), [(1, 0), (7, 0), (3, 5)])
-    def test_values_a_past_window_with_what_was_known_so_many_days_before_it(self, days: int, lead: int) -> None:
-        values = np.random.default_rng(4).uniform(50, 150, 300)
-        until, spoilt = date(2026, 1, 1), values.copy()
-        spoilt[250:] = 1000.0
-        first_spoilt = until - timedelta(days=len(values) - 250)
-        clean, dirty = (
-            value_window(DayValues(until, some, 0.0), offer(until + timedelta(days=lead), days)).calibration.past
-            for some in (values, spoilt)
-        )
-        unknowing = [
-            (one, other)
-            for one, other in zip(clean, dirty, strict=True)
-            if one.first <= first_spoilt + timedelta(days=lead)
-        ]
-        assert unknowing[-1][0].first > first_spoilt - timedelta(days=10)
-        for one, other in unknowing:
-            assert (one.p10_eur, one.p50_eur, one.p90_eur) == (other.p10_eur, other.p50_eur, other.p90_eur), one.first
-
     @needs_real_prices
     @pytest.mark.parametrize("days", [1, 7, 28])
     def test_covers_past_real_windows_as_often_as_promised(self, days: int) -> None:
@@ -508,21 +282,6 @@ class TestAValue:
         assert calibration.windows >= 50
         assert calibration.coverage is not None
         assert 0.7 <= calibration.coverage <= 0.95
-
-
-class TestTheSpread:
-    """Of what past windows earned against what was expected of them: low, middle, high and mean."""
-
-    def test_lies_further_out_the_fewer_windows_are_independent(self):
-        assert _find_spread(np.arange(20.0), 2) == pytest.approx((1.14, 9.5, 17.86, 9.5))
-        assert _find_spread(np.arange(20.0), 1) == pytest.approx((1.52, 9.5, 17.48, 9.5))
-        assert _find_spread(np.arange(20.0), 60) == pytest.approx((0, 9.5, 19, 9.5))
-
-    def test_is_half_at_least_where_there_were_few(self):
-        assert _find_spread(np.array([0.1, 0.4]), 30) == pytest.approx((-0.5, 0.25, 0.5, 0.25))
-        assert _find_spread(np.array([-2.0, 3.0]), 30) == pytest.approx((-2, 0.5, 3, 0.5))
-        assert _find_spread(np.linspace(-0.1, 0.1, 8), 30)[::2] == pytest.approx((-0.1, 0.1))
-        assert _find_spread(np.array([]), 30) == (-0.5, 0.0, 0.5, 0.0)
 
 
 class TestAValuation:

@@ -21,25 +21,6 @@ GOOD_EIC = EIC[:-1] + eic_check_character(EIC[:-1])
 
 
 class TestRegistration:
-    async def test_answers_the_asset_with_its_parameters_and_defaults(self, new_organisation):
-        owner = await new_organisation()
-        answer = await owner.engineer.post("/physical-assets", json=new_asset_body(owner))
-        assert answer.status_code == 201
-        body = answer.json()
-        assert answer.headers["location"] == f"/physical-assets/{body['id']}"
-        assert body["organisationID"] == str(owner.id)
-        assert body["controlArea"] == body["deliveryZone"] == "TenneT"
-        assert body["status"] == "ACTIVE"
-        assert body["fleetID"] is None
-        assert body["parameters"].items() >= PARAMETERS.items()
-        assert body["parameters"]["minStateOfCharge"] == 0
-        assert body["parameters"]["maxStateOfCharge"] == 1
-        assert body["parameters"]["fcrLimitRatio"] == 0.8
-        assert body["parameters"]["rampRate"] is None
-        assert (await owner.viewer.get(f"/physical-assets/{body['id']}")).json() == body
-        grants = await owner.admin.get(f"/physical-assets/{body['id']}/grants")
-        assert grants.json() == [], "its owner needs none"
-
     async def test_keeps_all_that_is_given(self, new_organisation):
         owner = await new_organisation()
         body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": []}
@@ -156,17 +137,6 @@ class TestList:
         found = [(one["parameters"]["version"], one["parameters"]["energyCapacity"]) for one in listed]
         assert found == [(1, PARAMETERS["energyCapacity"]), (2, 100), (2, 200)]
 
-    async def test_can_be_narrowed_to_an_organisation_or_a_fleet(self, new_organisation):
-        owner = await new_organisation()
-        inside, _ = await register_asset(owner), await register_asset(owner)
-        fleet = await owner.admin.post(
-            "/fleets", json={"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": [inside.id]}
-        )
-        listed = await owner.viewer.get("/physical-assets", params={"fleet-id": fleet.json()["id"]})
-        assert [asset["id"] for asset in listed.json()] == [inside.id]
-        none = await owner.viewer.get("/physical-assets", params={"organisation-id": str(uuid4())})
-        assert none.json() == []
-
     async def test_has_for_an_api_key_the_assets_it_is_for(self, app, new_organisation):
         """Neither another one of its organisation's, nor another one that was granted."""
         owner, other = await new_organisation(), await new_organisation()
@@ -194,23 +164,6 @@ class TestChange:
             fleet = (await operator.post("/fleets", json=body)).json()["id"]
             assert (await operator.patch(path, json={"fleetID": fleet})).status_code == status
         assert (await owner.viewer.get(path)).json()["fleetID"] == fleet
-
-    async def test_touches_only_what_is_given_and_respects_if_match(self, new_organisation):
-        owner = await new_organisation()
-        asset = await register_asset(owner, commissionedOn="2025-01-01")
-        before = await owner.engineer.get(asset.path())
-        changed = await owner.engineer.patch(
-            asset.path(), json={"name": "Süd"}, headers={"If-Match": before.headers["etag"]}
-        )
-        assert changed.status_code == 200
-        assert changed.json() == {**before.json(), "name": "Süd"}
-        assert changed.headers["etag"] != before.headers["etag"]
-        late = await owner.engineer.patch(
-            asset.path(), json={"name": "West"}, headers={"If-Match": before.headers["etag"]}
-        )
-        assert late.status_code == 412
-        emptied = await owner.engineer.patch(asset.path(), json={"commissionedOn": None})
-        assert emptied.json()["commissionedOn"] is None
 
     async def test_into_another_organisations_fleet_is_refused(self, new_organisation):
         owner, other = await new_organisation(), await new_organisation()
@@ -265,32 +218,6 @@ class TestParameters:
         first = await owner.viewer.get(path + "/history", params={"limit": 2})
         rest = await owner.viewer.get(first.headers["link"][1:].split(">")[0])
         assert [entry["version"] for entry in first.json() + rest.json()] == [5, 4, 3, 2]
-
-    async def test_from_the_same_instant_the_later_version_holds_and_the_earlier_stays_in_history(
-        self, new_organisation
-    ):
-        owner = await new_organisation()
-        asset = await register_asset(owner)
-        path = asset.path("/parameters")
-        for power in (1_000, 2_000):
-            await owner.engineer.put(
-                path, json={**PARAMETERS, "validFrom": "2026-05-01T00:00:00Z", "ratedChargePower": power}
-            )
-        assert (await owner.viewer.get(path, params={"at": "2026-05-01T00:00:00Z"})).json()["ratedChargePower"] == 2_000
-        history = (await owner.viewer.get(path + "/history")).json()
-        assert [entry["ratedChargePower"] for entry in history] == [2_000, 1_000, 10_000]
-
-    async def test_hold_from_now_when_no_instant_is_given(self, new_organisation):
-        owner = await new_organisation()
-        asset = await register_asset(owner)
-        before = (await owner.viewer.get(asset.path())).headers["etag"]
-        put = await owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "energyCapacity": 1})
-        assert abs(datetime.fromisoformat(put.json()["validFrom"]) - datetime.now(UTC)) < timedelta(minutes=1)
-        current = await owner.viewer.get(asset.path("/parameters"))
-        assert current.json()["energyCapacity"] == 1
-        whole = await owner.viewer.get(asset.path())
-        assert whole.json()["parameters"] == current.json()
-        assert whole.headers["etag"] != before, "they are part of the asset"
 
     async def test_say_by_an_event_that_a_version_was_added_and_by_which_member(self, app, new_organisation):
         owner = await new_organisation()

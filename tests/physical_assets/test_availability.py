@@ -13,17 +13,14 @@ import pytest
 from tests.assets import PARAMETERS, register_asset
 
 from gridloom.capacity.availability import Rating, availability_series
-from gridloom.capacity.store import LockedBatteries
 from gridloom.kernel.window import Window
 from gridloom.physical_assets import conflicts
 from gridloom.physical_assets.conflicts import (
     CONFLICT_FINDERS,
     MAX_CONFLICTS,
-    MAX_WINDOW,
     CapacityConflict,
     ConflictKind,
     find_conflicts,
-    propagate_change,
 )
 from gridloom.physical_assets.precheck_store import ChangePrecheck
 
@@ -134,41 +131,3 @@ class TestConflicts:
             (ConflictKind.ANCILLARY_BID, timedelta(hours=5)),
         ]
         assert len(found) == MAX_CONFLICTS
-
-    async def test_are_not_looked_for_in_what_is_over_or_holds_nothing_nor_beyond_three_years(
-        self, looked_at: list[Window], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert await self.find(monkeypatch, self.glance(self.NOW)) == []
-        assert await self.find(monkeypatch, self.glance(self.NOW + MAX_WINDOW, is_promised=False)) == []
-        assert looked_at == []
-        await self.find(monkeypatch, self.glance(self.NOW + 2 * MAX_WINDOW))
-        assert looked_at == [Window(self.NOW, self.NOW + MAX_WINDOW)]
-
-    async def test_are_told_to_whom_makes_a_change_and_looked_at_again_by_those_who_rely_on_the_battery(
-        self, looked_at: list[Window], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        told: list[str] = []
-
-        async def revalidate(_: Any, locked: LockedBatteries, key: int) -> None:
-            assert key in locked.keys
-            told.append("holders")
-
-        async def follow(_: Any, locked: LockedBatteries, key: int) -> None:
-            assert key in locked.keys
-            told.append("dispatch")
-
-        monkeypatch.setattr(conflicts, "enqueue_revalidation", revalidate)
-        monkeypatch.setattr(conflicts, "enqueue_following", follow)
-        database: Any = None
-        locked = LockedBatteries(frozenset({7}), self.NOW)
-        end = self.NOW + timedelta(hours=1)
-        found = await propagate_change(database, locked, 7, self.glance(end))
-        assert (len(found), told) == (MAX_CONFLICTS, ["holders", "dispatch"])
-        told.clear()
-        beside = self.glance(end, is_promised=False, is_relied_on=False)
-        assert await propagate_change(database, locked, 7, beside) == []
-        assert told == ["dispatch"]
-        told.clear()
-        elsewhere = self.glance(end, is_promised=False, is_relied_on=True)
-        assert await propagate_change(database, locked, 7, elsewhere) == []
-        assert told == ["holders", "dispatch"], "who holds it at another time may be scheduled through this one"

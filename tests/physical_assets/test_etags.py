@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 from tests.assets import PARAMETERS, register_asset
-from tests.concurrency import answer_after_change, answers_after_lock, assert_etag_follows
+from tests.concurrency import answers_after_lock, assert_etag_follows
 from tests.people import OrganisationUnderTest
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.physical_assets.store import fleet_belongs_to
 
 CHANGES: list[tuple[str, str, Any]] = [
     ("PATCH", "", {"name": "Renamed"}),
@@ -69,19 +67,6 @@ class TestAChange:
         [answer] = await answers_after_lock(app, grant_anew, late)
         assert answer.status_code == 412
 
-    async def test_of_an_asset_waits_for_the_one_under_way(self, app, new_organisation):
-        asset = await register_asset(await new_organisation())
-        read = await asset.owner.engineer.get(asset.path())
-        late = await answer_after_change(
-            app,
-            asset.owner.engineer.patch(asset.path(), json={"name": "Late"}, headers={"If-Match": read.headers["etag"]}),
-            """update physical_asset set name = 'Early', version = version + 1
-               where asset_key = (select key from asset where id = $1)""",
-            UUID(asset.id),
-        )
-        assert late.status_code == 412
-        assert (await asset.owner.viewer.get(asset.path())).json()["name"] == "Early"
-
 
 class TestAFleet:
     async def make(self, owner: OrganisationUnderTest) -> Any:
@@ -99,24 +84,3 @@ class TestAFleet:
         refilled = await owner.engineer.patch(path, json={"physicalAssetIDs": [asset.id]})
         await assert_etag_follows(owner.viewer, path, refilled)
         assert (await owner.viewer.get(asset.path())).headers["etag"] != alone, "the asset has another fleet"
-
-    async def test_is_not_overwritten_by_a_change_that_did_not_see_the_last_one(self, app, new_organisation):
-        owner = await new_organisation()
-        made = await self.make(owner)
-        path = f"/fleets/{made.json()['id']}"
-        late = await answer_after_change(
-            app,
-            owner.engineer.patch(path, json={"name": "Late"}, headers={"If-Match": made.headers["etag"]}),
-            "update fleet set name = 'Early', version = version + 1 where id = $1",
-            UUID(made.json()["id"]),
-        )
-        assert late.status_code == 412
-        assert (await owner.viewer.get(path)).json()["name"] == "Early"
-
-    async def test_that_an_asset_joins_is_not_removed_meanwhile(self, app, new_organisation):
-        owner = await new_organisation()
-        fleet_id = UUID((await self.make(owner)).json()["id"])
-        async with app.pool.acquire() as one, app.pool.acquire() as other, one.transaction():
-            assert await fleet_belongs_to(one, fleet_id, owner.id)
-            with pytest.raises(asyncpg.LockNotAvailableError):
-                await other.fetch("select from fleet where id = $1 for update nowait", fleet_id)

@@ -87,16 +87,6 @@ class TestFleet:
         filled = await owner.viewer.get(path)
         assert filled.json()["physicalAssetIDs"] == sorted([asset.id, second.id])
 
-    async def test_changes_no_asset_that_stays_in_it(self, new_organisation):
-        owner = await new_organisation()
-        stays, leaves = await register_asset(owner), await register_asset(owner)
-        path = f"/fleets/{(await make_fleet(owner, stays.id, leaves.id)).json()['id']}"
-        seen = [(await owner.viewer.get(one.path())).headers["etag"] for one in (stays, leaves)]
-        assert (await owner.engineer.patch(path, json={"physicalAssetIDs": [stays.id]})).status_code == 200
-        left = await owner.viewer.get(leaves.path())
-        assert (left.json()["fleetID"], left.headers["etag"] == seen[1]) == (None, False)
-        assert (await owner.viewer.get(stays.path())).headers["etag"] == seen[0]
-
     async def test_of_another_organisation_is_closed_but_to_the_operator(self, new_organisation, operator):
         owner, other = await new_organisation(), await new_organisation()
         fleet_id = (await make_fleet(owner)).json()["id"]

@@ -45,46 +45,6 @@ async def take_away(asset, charge, discharge, later=timedelta(0)):
 
 
 class TestHealth:
-    async def test_is_unknown_without_telemetry(self, new_organisation):
-        found = await health(await register_asset(await new_organisation()))
-        assert found["status"] == "UNKNOWN"
-        assert found["lastTelemetryAt"] is None
-        assert found["stateOfCharge"] is None
-        assert found["availablePower"] == {"charge": 10_000, "discharge": 12_000}
-        assert found["activeUnavailabilityIDs"] == []
-        assert {check["name"]: check["status"] for check in found["checks"]} == {
-            "STATUS": "OK",
-            "AVAILABILITY": "OK",
-            "TELEMETRY": "UNKNOWN",
-            "PROMISES": "OK",
-            "DISPATCH": "OK",
-        }
-
-    async def test_is_ok_when_fresh_and_whole(self, new_organisation, measured):
-        measured(timedelta(minutes=14))
-        found = await health(await register_asset(await new_organisation()))
-        assert (found["status"], found["stateOfCharge"]) == ("OK", 0.55)
-        measured(timedelta(0), 0.0)
-        assert (await health(await register_asset(await new_organisation())))["stateOfCharge"] == 0, "empty, and known"
-
-    async def test_is_unknown_when_stale(self, new_organisation, measured):
-        measured(timedelta(minutes=16), None)
-        assert (await health(await register_asset(await new_organisation())))["status"] == "UNKNOWN"
-
-    async def test_is_degraded_when_part_is_missing_and_down_when_all_is(self, new_organisation, measured):
-        measured(timedelta(0))
-        asset = await register_asset(await new_organisation())
-        for days in (1, -1):  # of no account yet, or any more
-            await take_away(asset, 5_000, 5_000, later=timedelta(days=days))
-        first = await take_away(asset, 4_000, 12_000)
-        found = await health(asset)
-        assert found["status"] == "DEGRADED"
-        assert found["availablePower"] == {"charge": 6_000, "discharge": 0}
-        second = await take_away(asset, 6_000, 0)
-        found = await health(asset)
-        assert found["status"] == "DOWN"
-        assert found["activeUnavailabilityIDs"] == sorted([first, second])
-
     async def test_is_down_when_declared_so_even_without_telemetry(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await take_away(asset, 10_000, 12_000)
@@ -92,22 +52,6 @@ class TestHealth:
         retired = await register_asset(asset.owner)
         await asset.owner.engineer.patch(retired.path(), json={"status": "DECOMMISSIONED"})
         assert (await health(retired))["status"] == "DOWN"
-
-    async def test_is_degraded_when_a_schedule_no_longer_fits_new_ratings(self, new_organisation, measured):
-        measured(timedelta(0))
-        asset = await register_asset(await new_organisation())
-        day = (datetime.now(UTC) + timedelta(days=200)).replace(minute=0, second=0, microsecond=0)
-        await asset.owner.trader.put(
-            asset.path("/schedule"), json={"schedule": [{"time": day.isoformat(), "power": -9_000}]}
-        )
-        parameters = (await asset.owner.viewer.get(asset.path("/parameters"))).json()
-        body = {name: value for name, value in parameters.items() if name not in ("version", "recordedAt", "validFrom")}
-        await asset.owner.engineer.put(asset.path("/parameters"), json={**body, "ratedChargePower": 5_000})
-        found = await health(asset)
-        assert found["status"] == "DEGRADED"
-        assert [(each["kind"], each["power"], each["available"]) for each in found["conflicts"]] == [
-            ("SCHEDULE", -9_000, 5_000)
-        ]
 
     async def test_is_degraded_when_a_bid_of_next_week_does_not_fit_new_ratings(self, new_organisation, measured):
         measured(timedelta(0))

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 from tests.assets import PARAMETERS, AssetUnderTest, pointers, register_asset
 
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency
 from gridloom.capacity.store import LockedBatteries, write_holdings
-from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant, market_day_of, period_number, period_start
-from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import changes
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, FOLLOW_OWNER_JOB
-from gridloom.physical_assets.conflicts import MAX_WINDOW
-from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead, read_precheck
-from gridloom.platform.database.pool import server_settings
 from gridloom.platform.http.application import Application
 
 NOW = period_number(datetime.now(UTC))
@@ -195,96 +189,8 @@ class TestAChangeOfWhatABatteryCanDo:
     async def always(self, *_: Any) -> bool:
         return True
 
-    async def test_is_told_to_those_whose_virtual_assets_it_backs_from_when_it_holds_on(
-        self, asset: AssetUnderTest, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        seen: list[tuple[Window, int]] = []
-        emitted: list[Any] = []
-
-        async def versions(db: Any, key: int) -> int:
-            found = await db.fetchval("select count(*) from physical_asset_parameters where asset_key = $1", key)
-            return int(found)
-
-        async def look(db: Any, key: int, window: Window) -> Any:
-            seen.append((window, await versions(db, key)))
-            return key
-
-        async def emit(db: Any, backed: Any, _: datetime) -> None:
-            emitted.append(await versions(db, backed))
-
-        monkeypatch.setattr(changes.READ_BACKED_AVAILABILITY, "_given", look)
-        monkeypatch.setattr(changes.EMIT_AVAILABILITY_CHANGED, "_given", emit)
-        for valid_from in (period_start(NOW - 960), period_start(FIRST)):
-            body = {**PARAMETERS, "validFrom": valid_from.isoformat()}
-            assert (await asset.owner.engineer.put(asset.path("/parameters"), json=body)).status_code == 200
-        (past, before), (ahead, _) = seen
-        assert (past.start, ahead.start) == (period_start(NOW - 960), period_start(FIRST)), "what held at gates then"
-        assert ahead.end == period_start(FIRST) + MAX_WINDOW
-        assert period_start(NOW) + MAX_WINDOW <= past.end < period_start(NOW + 96) + MAX_WINDOW
-        assert (before, emitted) == (1, [2, 3]), "as it was before, and told once it has changed"
-
     async def test_is_propagated_under_the_batterys_lock(self, told: list[Any]) -> None:
         other = LockedBatteries(frozenset({8}), datetime.now(UTC))
         with pytest.raises(AssertionError):
             await changes.enqueue_revalidation(None, other, 7)  # type: ignore[arg-type]
         assert told == []
-
-
-class TestAGlanceAtABattery:
-    """Whether anything could be touched, in the periods from FIRST up to FIRST + 10 and from now on."""
-
-    @pytest.fixture
-    async def db(self, database_url: str) -> AsyncIterator[Any]:
-        connection = await asyncpg.connect(database_url, server_settings=server_settings())
-        transaction = connection.transaction()
-        await transaction.start()
-        yield connection
-        await transaction.rollback()
-        await connection.close()
-
-    async def make(self, db: Any) -> int:
-        owner = uuid7()
-        await db.execute("insert into organisation (id, name, kind) values ($1, $2, 'PARTICIPANT')", owner, str(owner))
-        add = "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key"
-        return int(await db.fetchval(add, uuid7(), owner))
-
-    async def glance(self, db: Any, key: int) -> tuple[bool, bool, bool]:
-        window, now = Window(period_start(FIRST), period_start(FIRST + 10)), period_start(NOW)
-        found = await read_precheck(db, key, window, now)
-        assert (found.window, found.now) == (window, now)
-        return found.has_commitments_in_window, found.is_relied_on, await has_future_holdings(db, key, now)
-
-    async def test_sees_holdings_and_schedules_that_touch_the_window_and_what_is_held_later(self, db: Any) -> None:
-        key, other = await self.make(db), await self.make(db)
-        await write_holdings(db, [], [(other, PROMISE)])
-        assert await self.glance(db, key) == (False, False, False)
-        for first, end, expected in (
-            (NOW - 5, NOW, (False, False, False)),
-            (NOW - 5, NOW + 1, (False, True, True)),
-            (FIRST - 5, FIRST, (False, True, True)),
-            (FIRST - 5, FIRST + 1, (True, True, True)),
-            (FIRST + 9, FIRST + 11, (True, True, True)),
-            (FIRST + 10, FIRST + 11, (False, True, True)),
-        ):
-            held = replace(PROMISE, holder_id=uuid4(), first=first, end=end)
-            await write_holdings(db, [], [(key, held)])
-            assert await self.glance(db, key) == expected, (first - FIRST, end - FIRST)
-            await write_holdings(db, [(key, held.holder_id)], [])
-        for period, is_inside in ((FIRST - 1, False), (FIRST, True), (FIRST + 9, True), (FIRST + 10, False)):
-            await db.execute("insert into physical_schedule values ($1, $2, 5)", key, period_start(period))
-            assert await self.glance(db, key) == (is_inside, False, False)
-            await db.execute("delete from physical_schedule where asset_key = $1", key)
-
-    async def test_sees_a_dispatch_that_reaches_beyond_now_whatever_was_changed_of_it_later(self, db: Any) -> None:
-        key, other = await self.make(db), await self.make(db)
-        moment = period_start(NOW) + timedelta(minutes=5)
-        for version, asset_key, end in ((1, key, NOW), (1, other, NOW + 5), (2, key, NOW + 1), (3, key, NOW - 1)):
-            assert not await is_dispatched_ahead(db, key, moment) or version == 3
-            await db.execute(
-                """insert into dispatch_version
-                     (asset_key, version, run_id, recorded_at, first_period, end_period, body)
-                   values ($1, $2, $3, $4, $5, $6, '')""",
-                asset_key, version, uuid7(), moment, NOW - 9, end,
-            )  # fmt: skip
-        assert await is_dispatched_ahead(db, key, moment)
-        assert not await is_dispatched_ahead(db, key, period_start(NOW + 1))

@@ -72,13 +72,6 @@ class TestABatteryToRetire:
 
 
 class TestAHolding:
-    def test_is_covered_by_an_outage_of_everything_for_all_of_its_time(self) -> None:
-        assert find_uncovered(battery(110, 120), 100, 130) == []
-
     @pytest.mark.parametrize(("out_from", "out_until"), [(111, 120), (110, 119), (100, 110), (120, 130)])
     def test_is_uncovered_when_one_period_is_left(self, out_from: int, out_until: int) -> None:
         assert find_uncovered(battery(out_from, out_until), 100, 130) == [HELD]
-
-    def test_is_uncovered_when_a_kilowatt_or_a_kilowatt_hour_is_left(self) -> None:
-        assert find_uncovered(battery(100, 130, power_kw=9_999), 100, 130) == [HELD]
-        assert find_uncovered(battery(100, 130, energy_kwh=19_999), 100, 130) == [HELD]

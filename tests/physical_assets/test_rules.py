@@ -9,19 +9,14 @@ import pytest
 
 from gridloom.capacity.availability import CapacityOutage, Rating, availability_at
 from gridloom.kernel.codes import eic_check_character
-from gridloom.kernel.market_time import PERIOD, period_number
+from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.health.rules import (
-    CheckName,
-    HealthCheck,
     HealthStatus,
     check_availability,
-    check_promises,
-    check_status,
     check_telemetry,
-    overall,
 )
 from gridloom.physical_assets.metadata.model import ContractMetadata, MarketMetadata
 from gridloom.physical_assets.metadata.routes import InconsistentMetadata, check_metadata
@@ -32,11 +27,9 @@ from gridloom.physical_assets.rules import (
     InvalidCode,
     check_active,
     check_parameters,
-    first_valid_from,
 )
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
-from gridloom.physical_assets.schedule.routes import _sort_points
-from gridloom.physical_assets.schedule.rules import own_change, scheduled_window
+from gridloom.physical_assets.schedule.rules import scheduled_window
 from gridloom.physical_assets.telemetry import LatestTelemetry
 
 pytestmark = pytest.mark.pure
@@ -73,10 +66,6 @@ class TestParameters:
             check_parameters(given, "/p")
         assert [error.pointer for error in refused.value.errors] == [pointer]
 
-    def test_hold_from_the_market_day_of_commissioning_on(self) -> None:
-        assert first_valid_from(date(2026, 7, 1)) == datetime(2026, 6, 30, 22, tzinfo=UTC)
-        assert first_valid_from(None) < datetime(1970, 1, 2, tzinfo=UTC)
-
 
 class TestASchedule:
     START = datetime(2026, 6, 18, 12, tzinfo=UTC)
@@ -95,17 +84,6 @@ class TestASchedule:
                 scheduled_window(points, asked)
         whole = Window(self.START, self.START + 2 * PERIOD)
         assert scheduled_window(points, whole) == whole
-
-    def test_is_taken_and_shown_in_order_however_it_comes(self) -> None:
-        times = [self.START + n * PERIOD for n in (2, 0, 1)]
-        points = [NewSchedulePoint(time, power) for time, power in zip(times, (-3.0, 1.0, 2.0), strict=True)]
-        own = own_change(points, self.START + 40 * PERIOD)
-        first = period_number(self.START)
-        assert own.periods.tolist() == [first, first + 1, first + 2]
-        assert own.power_kw.tolist() == [1.0, 2.0, -3.0]
-        assert own.past_before == first + 40, "by the clock, not by the points"
-        shown = [(one.time, one.power) for one in _sort_points(points)]
-        assert shown == [(times[1], 1.0), (times[2], 2.0), (times[0], -3.0)]
 
 
 class TestACodeOfTheMarket:
@@ -143,14 +121,6 @@ class TestABattery:
 
 
 class TestHealth:
-    def test_is_that_of_an_active_asset_alone(self) -> None:
-        found = {status: (check_status(status).status, check_status(status).detail) for status in AssetStatus}
-        assert found == {
-            AssetStatus.ACTIVE: (HealthStatus.OK, "The asset is ACTIVE."),
-            AssetStatus.INACTIVE: (HealthStatus.DOWN, "The asset is INACTIVE."),
-            AssetStatus.DECOMMISSIONED: (HealthStatus.DOWN, "The asset is DECOMMISSIONED."),
-        }
-
     @pytest.mark.parametrize(
         ("lost", "status", "able"),
         [
@@ -169,19 +139,6 @@ class TestHealth:
         outage = CapacityOutage(now, now + PERIOD, *lost)
         found = check_availability(availability_at([Rating(now, 1000, 1200, 2000)], [outage], now))
         assert (found.status, found.detail) == (status, able)
-
-    def test_is_the_gravest_of_its_checks_of_which_a_known_outage_comes_first(self) -> None:
-        """What is not measured could be worse than what is known to be degraded."""
-        gravest_last = [HealthStatus.OK, HealthStatus.DEGRADED, HealthStatus.UNKNOWN, HealthStatus.DOWN]
-        for count, expected in enumerate(gravest_last, start=1):
-            checks = [HealthCheck(name=CheckName.STATUS, status=one, detail="") for one in gravest_last[:count]]
-            assert overall(checks) is overall(checks[::-1]) is expected
-
-    def test_is_degraded_by_promises_that_do_not_fit_which_are_counted(self) -> None:
-        conflicts: Any = ["one", "another"]
-        assert check_promises([]).status is HealthStatus.OK
-        found = check_promises(conflicts)
-        assert (found.status, found.detail.split(" of ")[0]) == (HealthStatus.DEGRADED, "2")
 
     def test_says_since_when_nothing_was_measured(self) -> None:
         now = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -10,10 +10,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
-from tests.clock_changes import next_day_of
-from tests.emitted import events_of, is_of_asset
 
-from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_window
+from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.physical_assets.schedule import routes, rules
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
@@ -62,44 +60,6 @@ class TestSchedule:
         beyond = await put(asset, *[5.0] * 2001, 99_000, status=422)
         assert pointers(beyond) == ["/schedule/2001/power"]
 
-    async def test_tells_which_periods_were_set(self, app, new_organisation):
-        asset = await register_asset(await new_organisation())
-        answer = await put(asset, 1, 2, 3)
-        shown = [{"time": at(number), "power": number + 1} for number in range(3)]
-        assert answer.json() == {
-            "physicalAssetID": asset.id,
-            "start": at(0),
-            "end": at(3),
-            "schedule": shown,
-            "unitsPower": "kW",
-        }
-        read_back = await asset.owner.viewer.get(asset.path("/schedule"), params={"start": at(0), "end": at(3)})
-        assert read_back.json() == answer.json()
-        await put(asset, 99_000, status=422)
-        [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
-        assert (told.type, told.permission) == ("schedule.updated", "Read:schedules")
-        assert (told.data["start"], told.data["end"], told.data["periods"]) == (at(0), at(3), 3)
-        assert await is_of_asset(app.pool, told, asset.id), "a grant of it is enough to read it"
-
-    @pytest.mark.parametrize(
-        ("now", "time", "is_open"),
-        [
-            ("12:00:00", "12:00:00", False),
-            ("12:14:59.999", "12:00:00", False),
-            ("12:00:00", "12:15:00", True),
-            ("12:14:59.999", "12:15:00", True),
-            ("12:15:00", "12:15:00", False),
-        ],
-    )
-    def test_is_open_until_its_period_starts(self, now: str, time: str, is_open: bool):
-        moment = datetime.fromisoformat(f"2026-06-01T{now}+00:00")
-        point = NewSchedulePoint(time=datetime.fromisoformat(f"2026-06-01T{time}+00:00"), power=1.0)
-        if is_open:
-            rules.check_not_started([point], moment)
-            return
-        with pytest.raises(rules.PeriodStarted):
-            rules.check_not_started([point], moment)
-
     def test_names_the_earliest_period_that_has_started_and_points_at_all(self):
         day = datetime(2026, 6, 1, tzinfo=UTC)
         points = [NewSchedulePoint(time=day + n * PERIOD, power=1.0) for n in (7, 5, 6, 8)]
@@ -108,30 +68,12 @@ class TestSchedule:
         assert [error.pointer for error in refusal.value.errors] == [f"/schedule/{n}/time" for n in (0, 1, 2)]
         assert refusal.value.members["firstOpenPeriod"] == "2026-06-01T02:00:00Z"
 
-    async def test_charges_with_the_power_for_charging_and_no_more(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        await put(asset, -10_000, 12_000)
-        for power in (-10_001, 12_001):
-            answer = await put(asset, power, status=422)
-            assert answer.json()["available"] == (10_000 if power < 0 else 12_000)
-            able = "can import 10000 kW, not 10001 kW" if power < 0 else "can export 12000 kW, not 12001 kW"
-            assert able in answer.json()["detail"]
-
     async def test_of_the_running_period_is_a_conflict(self, new_organisation):
         asset = await register_asset(await new_organisation())
         running = floor_to_period(datetime.now(UTC)).isoformat()
         body = {"schedule": [{"time": running, "power": 1}]}
         answer = await asset.owner.trader.put(asset.path("/schedule"), json=body)
         assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/period-started")
-
-    async def test_is_replaced_all_or_nothing(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        await put(asset, 1, 1, 1)
-        answer = await put(asset, 2, 12_001, -10_001, status=422)
-        assert answer.json()["type"] == "/docs/problems/power-not-available"
-        assert pointers(answer) == ["/schedule/1/power"]
-        assert answer.json()["period"] == at(1)
-        assert [power for _, power in await read(asset)] == [1, 1, 1]
 
     async def test_names_the_earliest_period_that_does_not_fit(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -170,50 +112,10 @@ class TestSchedule:
             assert pointers(await put(asset, 1, 1, params=edge, status=400)) == [pointer]
             await put(asset, 1, first=1 if "start" in edge else 0, params=edge)
 
-    async def test_is_read_until_two_days_after_a_start_and_from_one_day_before_an_end(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        far = timedelta(days=30)
-
-        async def window(**asked):
-            answer = await asset.owner.viewer.get(asset.path("/schedule"), params=asked)
-            assert answer.status_code == 200, answer.text
-            return [datetime.fromisoformat(answer.json()[edge]) for edge in ("start", "end")]
-
-        after, before = START + far, START - far
-        assert await window(start=after.isoformat()) == [after, after + timedelta(hours=48)]
-        assert await window(end=before.isoformat()) == [before - timedelta(hours=24), before]
-        hour = timedelta(hours=1)
-        for asked, edge, since in (
-            ({"end": after}, 0, -24 * hour),
-            ({"start": before}, 1, 48 * hour),
-            ({}, 1, 48 * hour),
-        ):
-            found = await window(**{name: one.isoformat() for name, one in asked.items()})
-            assert -hour < found[edge] - (datetime.now(UTC) + since) < hour, "around now"
-            assert set(asked.values()) <= set(found)
-
-    async def test_respects_if_match(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        tag = (await asset.owner.viewer.get(asset.path("/schedule"))).headers["etag"]
-        first = await put(asset, 1, headers={"If-Match": tag})
-        assert first.headers["etag"] != tag
-        await put(asset, 2, headers={"If-Match": tag}, status=412)
-        assert (await asset.owner.viewer.get(asset.path("/schedule"))).headers["etag"] == first.headers["etag"]
-
     async def test_written_from_everywhere_at_once_holds_one_whole_request(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await asyncio.gather(*(put(asset, *([power] * 96)) for power in range(1, 9)))
         assert len({power for _, power in await read(asset, 0, 96)}) == 1
-
-    @pytest.mark.parametrize(("hours", "count"), [(23, 92), (25, 100)])
-    async def test_covers_the_days_of_the_clock_changes(self, new_organisation, hours, count):
-        asset = await register_asset(await new_organisation())
-        window = market_day_window(next_day_of(hours))
-        starts = [window.start + index * PERIOD for index in range(window.duration // PERIOD)]
-        points = [{"time": period.isoformat(), "power": 1} for period in starts]
-        assert len(points) == count
-        answer = await asset.owner.trader.put(asset.path("/schedule"), json={"schedule": points})
-        assert len(answer.json()["schedule"]) == count
 
     async def test_takes_a_year_at_once_but_no_two_ends_of_time(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -8,7 +8,7 @@ import pytest
 
 from gridloom.kernel.problem import BadRequest
 from gridloom.physical_assets.conflicts import MAX_WINDOW
-from gridloom.physical_assets.window_query import check_order, validated_window
+from gridloom.physical_assets.window_query import validated_window
 
 pytestmark = pytest.mark.pure
 
@@ -36,11 +36,3 @@ class TestAWindow:
         with pytest.raises(BadRequest) as refused:
             validated_window(START, end, "/from", "/to")
         assert [error.pointer for error in refused.value.errors] == [pointer]
-
-    @pytest.mark.parametrize(("start", "end"), [(None, None), (START, None), (None, START), (START, START + MOMENT)])
-    def test_of_a_filter_may_be_open_at_either_end(self, start: datetime | None, end: datetime | None) -> None:
-        check_order(start, end)
-
-    def test_of_a_filter_ends_after_its_start(self) -> None:
-        with pytest.raises(BadRequest, match="ends before it starts"):
-            check_order(START, START)

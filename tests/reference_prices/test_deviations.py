@@ -66,18 +66,6 @@ class TestDeviations:
         window = await deviations(operator, asset_id=asset, start=at(45), end=at(60))
         assert [one["reference"] for one in window] == ["T3"]
 
-    async def test_of_trades_are_from_the_shortest_price_that_holds(
-        self, operator: httpx2.AsyncClient, world: World
-    ) -> None:
-        """A quarter-hour that was published after its hour counts before it."""
-        asset = await world.bare_asset()
-        for row in (price(at(0), at(60), 50), price(at(15), at(30), 30), price(at(30), at(45), 40)):
-            await operator.post("/reference-prices", json=[row])
-        for place, settled in enumerate((50, 30, 50, 50)):
-            await trade(operator, asset, at(15 * place), settled, f"Q{place}")
-        found = await deviations(operator, asset_id=asset)
-        assert [(one["reference"], one["publishedPrice"]) for one in found] == [("Q2", 40)]
-
     async def test_of_awards_paid_as_bid_are_those_above_the_marginal_price_of_their_direction(
         self, operator: httpx2.AsyncClient, world: World
     ) -> None:
@@ -108,21 +96,6 @@ class TestDeviations:
                 }
                 for direction in listed
             ]
-
-    async def test_of_reserve_that_is_paid_one_price_are_above_or_below_it(
-        self, operator: httpx2.AsyncClient, world: World
-    ) -> None:
-        asset = await world.bare_asset()
-        await operator.post(
-            "/reference-prices", json=[price("2033-05-03T22:00:00Z", "2033-05-04T02:00:00Z", 7, "FCR_DE")]
-        )
-        award = {"assetID": str(asset), "deliveryDay": "2033-05-04", "product": "NEGPOS_00_04"}
-        for settled, capacity, difference in ((6.5, 1, [-0.5]), (7.5, 1, [0.5]), (7.5, 0, [])):
-            body = [{**award, "settlementPrice": settled, "capacity": capacity}]
-            sent = await operator.post("/settlements/fcr", json=body)
-            assert sent.status_code == 200, sent.text
-            found = await deviations(operator, asset_id=asset, kind="fcr")
-            assert [one["difference"] for one in found] == difference, (settled, capacity)
 
     @pytest.mark.parametrize(
         ("day", "starts"),

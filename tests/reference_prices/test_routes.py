@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import asyncpg
 import httpx2
-import numpy as np
 import pytest
-from tests.costs import rows_read
 
-from gridloom.kernel.ids import uuid7
 from gridloom.reference_prices import routes
-from gridloom.reference_prices.model import PublishedPrice
-from gridloom.reference_prices.store import lock_prices_as_they_are, put_prices, read_period_prices
+from gridloom.reference_prices.store import lock_prices_as_they_are
 
 PRICE: dict[str, Any] = {
     "series": "AFRR_CAPACITY_POS_DE_MARGINAL",
@@ -38,19 +33,6 @@ class TestPricesThatAreHeld:
 
 
 class TestReferencePrice:
-    async def test_is_loaded_replaced_and_listed(self, operator: httpx2.AsyncClient) -> None:
-        first = await operator.post("/reference-prices", json=[PRICE, PRICE])
-        assert first.json() == {"received": 2, "inserted": 1, "replaced": 0, "unchanged": 1}
-        query = {"series": PRICE["series"], "start": PRICE["start"], "end": PRICE["end"]}
-        assert (await operator.get("/reference-prices", params=query)).json() == [PRICE], "to the millionth"
-        twice = [{**PRICE, "price": 9}, {**PRICE, "price": 7}]  # of which the later one counts
-        replaced = await operator.post("/reference-prices", json=twice)
-        assert replaced.json() == {"received": 2, "inserted": 0, "replaced": 1, "unchanged": 1}
-        assert (await operator.get("/reference-prices", params=query)).json() == [{**PRICE, "price": 7}]
-        shorter = {**PRICE, "price": 7, "end": "2031-01-01T06:00:00Z"}
-        assert (await operator.post("/reference-prices", json=[shorter])).json()["replaced"] == 1
-        assert (await operator.get("/reference-prices", params=query)).json() == [shorter]
-
     async def test_keeps_every_version(self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]) -> None:
         row = {**PRICE, "series": "FCR_DE", "start": "2031-02-01T03:00:00Z", "end": "2031-02-01T07:00:00Z"}
         query, moments = {"series": "FCR_DE", "start": row["start"], "end": row["end"]}, []
@@ -75,28 +57,6 @@ class TestReferencePrice:
         before = await operator.get("/reference-prices", params={**query, "as-of": "2020-01-01T00:00:00Z"})
         assert before.json() == []
 
-    async def test_of_an_hour_replaces_those_of_its_quarter_hours(
-        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
-    ) -> None:
-        def row(start: str, end: str, price: float) -> dict[str, Any]:
-            times = {"start": f"2031-06-01T{start}:00Z", "end": f"2031-06-01T{end}:00Z"}
-            return {"series": "REBAP_DE", **times, "price": price}
-
-        quarters = [row(f"03:{n * 15:02}", f"03:{n * 15 + 15:02}" if n < 3 else "04:00", n) for n in range(4)]
-        beside = [row("02:45", "03:00", 70), row("04:00", "04:15", 80)]
-        await operator.post("/reference-prices", json=[*quarters, *beside])
-        before = await pool.fetchval("select date_trunc('milliseconds', platform_now())")
-        await pool.execute("select pg_sleep(0.002)")
-        hour = row("03:00", "04:00", 9)
-        answer = await operator.post("/reference-prices", json=[hour])
-        assert answer.json() == {"received": 1, "inserted": 0, "replaced": 1, "unchanged": 0}
-        query = {"series": "REBAP_DE", "start": "2031-06-01T02:00:00Z", "end": "2031-06-01T05:00:00Z"}
-        assert (await operator.get("/reference-prices", params=query)).json() == [beside[0], hour, beside[1]]
-        first = int(datetime.fromisoformat("2031-06-01T03:00:00Z").timestamp()) // 900
-        assert (await read_period_prices(pool, "REBAP_DE", first - 1, first + 5)).tolist() == [70, 9, 9, 9, 9, 80]
-        earlier = {**query, "as-of": before.isoformat().replace("+00:00", "Z")}
-        assert (await operator.get("/reference-prices", params=earlier)).json() == [beside[0], *quarters, beside[1]]
-
     async def test_of_an_hour_leaves_the_quarter_hours_that_come_with_it(self, operator: httpx2.AsyncClient) -> None:
         """Whether they say something new or not."""
 
@@ -112,34 +72,6 @@ class TestReferencePrice:
         query = {"series": "REBAP_DE", "start": hour["start"], "end": hour["end"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [hour, quarters[1], changed]
 
-    async def test_is_imported_without_a_walk_through_all_that_were_published(
-        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
-    ) -> None:
-        """A year of quarter-hours is kept, and a day of it is published again, some of it by the hour."""
-        first, quarter = datetime.fromisoformat("2033-01-01T00:00:00Z"), timedelta(minutes=15)
-
-        def published(start: int, count: int, price: Decimal) -> PublishedPrice:
-            return PublishedPrice("REBAP_DE", first + start * quarter, first + (start + count) * quarter, price)
-
-        year = [published(place, 1, Decimal(1)) for place in range(35_000)]
-        day = [published(96 + place, 1, Decimal(2)) for place in range(92)] + [published(188, 4, Decimal(3))]
-        async with pool.acquire() as connection:
-            transaction = connection.transaction()
-            await transaction.start()
-            try:
-                await put_prices(connection, year, uuid7())
-                await connection.execute("analyze reference_price")
-                before = await rows_read(connection, "reference_price")
-                await put_prices(connection, day, uuid7())
-                walked = await rows_read(connection, "reference_price") - before
-                left = await connection.fetchval(
-                    "select count(*) from reference_price where series = 'REBAP_DE' and start_at >= $1", first
-                )
-            finally:
-                await transaction.rollback()
-        assert left == len(year) - 3
-        assert walked < 20 * len(day)
-
     async def test_of_an_hour_leaves_one_that_begins_within_it_and_ends_later(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
     ) -> None:
@@ -149,27 +81,6 @@ class TestReferencePrice:
         await operator.post("/reference-prices", json=[hour])
         query = {"series": "REBAP_DE", "start": hour["start"], "end": later["end"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [hour, later]
-
-    async def test_of_a_quarter_hour_counts_before_that_of_its_hour(
-        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
-    ) -> None:
-        hour = {**PRICE, "series": "REBAP_DE", "start": "2031-04-01T03:00:00Z", "end": "2031-04-01T04:00:00Z"}
-        quarter = {**hour, "start": "2031-04-01T03:15:00Z", "end": "2031-04-01T03:30:00Z", "price": 1}
-        await operator.post("/reference-prices", json=[{**hour, "price": 9}])
-        await operator.post("/reference-prices", json=[quarter])
-        first = int(datetime.fromisoformat(hour["start"]).timestamp()) // 900
-        assert (await read_period_prices(pool, "REBAP_DE", first, first + 4)).tolist() == [9, 1, 9, 9]
-
-    async def test_of_a_year_is_found_in_each_of_its_days(
-        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
-    ) -> None:
-        year = {**PRICE, "series": "REBAP_DE", "start": "2041-01-01T00:00:00Z", "end": "2042-01-01T00:00:00Z"}
-        for price in (9, 11):
-            answer = await operator.post("/reference-prices", json=[{**year, "price": price}])
-            assert answer.status_code == 200, answer.text
-        first = int(datetime.fromisoformat(year["end"]).timestamp()) // 900
-        found = await read_period_prices(pool, "REBAP_DE", first - 2, first + 1)
-        assert found.tolist() == pytest.approx([11, 11, np.nan], nan_ok=True)
 
     async def test_is_not_asked_for_as_of_a_future_instant(self, operator: httpx2.AsyncClient) -> None:
         query = {"series": "FCR_DE", "as-of": "2090-01-01T00:00:00Z"}

@@ -50,20 +50,6 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=moment)
             assert found["revenue_total_revenue"][utc(day, 0)] == pytest.approx(total), "at the very instant"
 
-    async def test_counts_each_asset_on_its_own_days_by_its_share(self, world: World) -> None:
-        ids = [await world.virtual_asset(), await world.virtual_asset()]
-        days = (date(2026, 2, 1), date(2026, 2, 2))
-        trades = [
-            Trade(asset, "t", utc(day, 6), "SELL", Fraction(1), Fraction(price))
-            for asset, day, price in ((0, days[0], 10), (0, days[1], 200), (1, days[0], 3000), (1, days[1], 40_000))
-        ]
-        await world.record_facts(trades, ids)
-        known = await world.pool.fetchval("select platform_now()")
-        whole, half = [await world.key_of(id) for id in ids]
-        subject = Subject("s", (Contribution(whole), Contribution(half, 0.5)), (whole, half))
-        found = await report(world, subject, utc(days[0], 0), utc(days[1], 24), "daily", as_of=known)
-        assert list(found["revenue_wholesale"].values()) == pytest.approx([1510, 20_200])
-
     async def test_knows_awards_from_the_very_instant_they_were_recorded(self, world: World) -> None:
         id, day = await world.virtual_asset(), date(2026, 2, 1)
         for price in (10, 12):
@@ -87,19 +73,6 @@ class TestAsOf:
                 found = await read_awards(world.pool, key, day, day, moment)
                 assert [one.price_eur_mw_h for one in found if one.product == product] == prices
 
-    async def test_counts_drift_at_the_price_that_was_known_then(self, world: World) -> None:
-        id, start = await world.physical_asset(), utc(date(2026, 2, 1), 6)
-        moments: list[datetime | None] = [None]
-        for price in (50, 80):
-            fact = Trade(0, "drift-2026-02-01", start, "BUY", Fraction("0.5"), Fraction(price))
-            other = Trade(0, "own", start, "SELL", Fraction(1), Fraction(price))
-            await world.record_facts([fact, other], [id])
-            moments.append(await world.pool.fetchval("select date_trunc('milliseconds', platform_now())"))
-            await world.pool.execute("select pg_sleep(0.002)")
-        key, first = await world.key_of(id), period_number(start)
-        found = [(await read_drift_eur(world.pool, key, first, first + 1, moment)).tolist() for moment in moments]
-        assert found == [[-40.0], [-25.0], [-40.0]]
-
     async def test_counts_all_drift_of_each_period_and_nothing_else(self, world: World) -> None:
         id, start = await world.physical_asset(), utc(date(2026, 2, 1), 6)
         quarter = timedelta(minutes=15)
@@ -117,23 +90,6 @@ class TestAsOf:
         await world.record_facts([Trade(0, *one) for one in trades], [id])
         key, first = await world.key_of(id), period_number(start)
         assert (await read_drift_eur(world.pool, key, first, first + 2, None)).tolist() == [-80.0, 30.0]
-
-    async def test_counts_the_awards_of_all_days_from_the_first_to_the_last(self, world: World) -> None:
-        id, first = await world.virtual_asset(), date(2026, 2, 1)
-        days = [first + timedelta(days=n) for n in (-1, 0, 1, 2, 3)]
-        facts: list[reference.Fact] = []
-        for n, day in enumerate(days, start=1):
-            facts += [
-                FCR(0, day, "NEGPOS_00_04", Fraction(n), Fraction(10 * n), Fraction(4)),
-                AFRRCapacity(0, day, "POS_04_08", Fraction(2 * n), Fraction(20 * n), Fraction(4)),
-            ]
-        await world.record_facts(facts, [id])
-        found = await read_awards(world.pool, await world.key_of(id), days[1], days[3], None)
-        assert sorted((one.delivery_day, one.product, one.capacity_mw, one.price_eur_mw_h) for one in found) == [
-            (days[n - 1], product, times * n, 10 * times * n)
-            for n in (2, 3, 4)
-            for product, times in (("NEGPOS_00_04", 1), ("POS_04_08", 2))
-        ]
 
     async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
         physical = await world.physical_asset(10)

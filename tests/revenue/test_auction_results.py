@@ -60,17 +60,6 @@ class TestAuctionResult:
         assert sum(point["value"] for point in owned.json()["data"]["revenue_vba"]) == pytest.approx(960)
         assert (await other.viewer.get(path, params=window)).status_code == 403
 
-    async def test_counts_in_the_hurdle_price_of_several_by_the_share_that_is_reported(self, world: World) -> None:
-        day, ids = date(2026, 7, 1), [await world.virtual_asset(10), await world.virtual_asset(30)]
-        for id, hurdle in zip(ids, (100, 200), strict=True):
-            await world.auction(id, utc(day, 0), utc(day, 24), 500, hurdle)
-        keys = [await world.key_of(id) for id in ids]
-        subject = Subject("assets", (Contribution(keys[0]), Contribution(keys[1], 0.2)), tuple(keys))
-        names = ["hurdle_price_vba", "revenue_vba"]
-        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=names)
-        assert found["hurdle_price_vba"] == {utc(day, 0): pytest.approx((100 * 10 + 200 * 0.2 * 30) / (10 + 0.2 * 30))}
-        assert found["revenue_vba"] == {utc(day, 0): pytest.approx(500 * 1.2)}
-
     async def test_counts_in_the_hurdle_price_where_that_is_zero_and_not_where_there_is_none(
         self, world: World
     ) -> None:

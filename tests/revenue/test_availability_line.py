@@ -117,17 +117,6 @@ class TestTheLine:
         by_quarter = (await scene.statement("15-minute"))["holder"]
         assert by_quarter == [(wire(scene.start + place * QUARTER), 1.25) for place in range(4)]
 
-    async def test_counts_the_scarcer_of_power_and_energy_and_both_directions_alike(self, scene: Scene) -> None:
-        await scene.lose(0, 0, 1, power=0, charge=2000)  # half of charging is a quarter of the power
-        await scene.lose(1, 1, 2, power=500, energy=2000)  # an eighth of the power, a quarter of the energy
-        await scene.lose(0, 2, 3, power=2000, energy=4000)
-        await scene.lose(1, 2, 3, power=1000, energy=0)
-        await scene.fast_forward_to(scene.start + 8 * QUARTER)
-        by_quarter = dict((await scene.statement("15-minute"))["holder"])
-        assert list(by_quarter.values()) == [1.25, 1.25, 3.75]
-        # In the last, 1 − min(0.25, 0.5) is missing; the batteries fell short of all and of half.
-        assert await scene.total() == paid(6.25, 1.25 + 2.5, 1.25 + 1.25)
-
     async def test_is_what_stood_at_the_gate_whatever_comes_after(self, scene: Scene) -> None:
         outage = await scene.lose(0, 0, 8, power=2000, energy=4000)
         await scene.fast_forward_to(scene.start + 4 * QUARTER)
@@ -211,30 +200,6 @@ class TestTheLine:
         # 10 EUR/MW/h × 4 MW are 40 EUR an hour beside the 20 of the auction; half of it is missing.
         total = await scene.total()
         assert total == paid(30, 30, 0)
-
-    async def test_is_none_where_nothing_is_paid(self, market: Market) -> None:
-        battery = await market.battery()
-        terms = await market.terms(battery)
-        body = {key: terms["item"][key] for key in terms["item"]} | {"name": "Free", "backing": terms["backing"]}
-        holder = market.traders[0]
-        await market.owner.admin.put(
-            f"/physical-assets/{battery}/grants/{(await market.operator.get('/auth/me')).json()['organisationID']}",
-            json={"permissions": ["Update:schedules"]},
-        )
-        made = await market.operator.post(f"/organisations/{holder.id}/virtual-assets", json=body)
-        assert made.status_code == 201, made.text
-        lost = {"energyCapacity": 20_000, "powerCapacity": {"charge": 10_000, "discharge": 10_000}}
-        outage = {"description": "", "type": "OUTAGE", "start": body["start"], "end": body["end"], "volume": lost}
-        assert (
-            await market.owner.admin.post(f"/physical-assets/{battery}/unavailability", json=outage)
-        ).status_code == 201
-        window = {"start": body["start"], "end": body["end"]}
-        moved = await market.operator.put("/sandbox/clock", json={"now": body["end"]})
-        assert moved.status_code == 200, moved.text
-        answer = await holder.viewer.get(
-            f"/revenue-reporting/virtual-assets/{made.json()['id']}/statement", params=window
-        )
-        assert [line for line in answer.json()["lines"] if line["line"] == "AVAILABILITY"] == []
 
 
 PARTS = st.lists(st.sampled_from([0.0, 0.25, 0.5]), min_size=1, max_size=20)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from gridloom.revenue.categories import CATEGORIES, SOURCE_OF, CategoryKind
-from gridloom.revenue.formulas import Sums
+from gridloom.revenue.categories import CATEGORIES, SOURCE_OF
 
 pytestmark = pytest.mark.pure
 
@@ -70,11 +68,3 @@ class TestTable:
         assert category.formula.text
         assert category.sources
         assert category.formula.measures <= {*SOURCE_OF, "rated_power_mw"}
-
-    def test_gives_every_bucket_of_an_additive_category_a_value(self) -> None:
-        nothing = Sums({name: np.zeros(3) for name in (*SOURCE_OF, "rated_power_mw")})
-        nothing["fcr_capacity_mw"] = np.full(3, np.nan)
-        for category in CATEGORIES.values():
-            has_value = not np.isnan(nothing.of(category.formula)).any()
-            assert has_value == (category.kind is CategoryKind.ADDITIVE), category.name
-            assert category.formula.is_total == (category.kind is CategoryKind.ADDITIVE), category.name

@@ -24,6 +24,3 @@ class TestAColumn:
         assert _make_column(PRICE, np.array([5.0, np.nan, 0.0]), None).to_pylist() == [5.0, None, 0.0]
         shown = np.array([True, True, False])
         assert _make_column(PRICE, np.array([5.0, np.nan, 0.0]), shown).to_pylist() == [5.0, None, None]
-
-    def test_of_a_total_has_a_value_in_every_bucket(self) -> None:
-        assert _make_column(TOTAL, np.array([5.0, 0.0, -2.0]), None).to_pylist() == [5.0, 0.0, -2.0]

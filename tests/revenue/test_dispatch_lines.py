@@ -16,7 +16,6 @@ from tests.virtual_assets.conftest import QUARTER, register, wire
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_of, market_day_window, period_count
 
 DOCS = Path(__file__).parents[2] / "docs" / "statements.md"
-EVERYONE_ELSE = ("MARKET", "GRID_OPERATOR", "OUTSIDE")
 
 
 @pytest.fixture
@@ -166,33 +165,7 @@ async def shortfall(yard: Yard) -> Shortfall:
     return Shortfall(yard, await yard.people.new_organisation())
 
 
-def check_zero_over_all_parties(found: dict[str, dict[str, float]], parties: dict[str, str]) -> None:
-    """Between two organisations both sides say the same; what the market or the grid operator is owed is theirs."""
-    sums: dict[str, float] = defaultdict(float)
-    for name, lines in found.items():
-        for counterparty, amount in lines.items():
-            sums[parties[name]] += amount
-            if counterparty in EVERYONE_ELSE:
-                sums[counterparty] -= amount
-    assert round(sum(sums.values()), 2) == 0
-
-
 class TestReserveShortfall:
-    async def test_is_given_back_and_owed_by_the_owner_that_failed_unannounced(self, shortfall: Shortfall) -> None:
-        await shortfall.make()
-        yard = shortfall.yard
-        await yard.gate_of(0)
-        await shortfall.fail()
-        await yard.advance(shortfall.block.end + timedelta(hours=1))
-        owner, holder = str(yard.owner.id), str(yard.trader.id)
-        found = await shortfall.read()
-        # 0.3 MW × 1 h × 20 EUR/MW/h
-        assert found == {"holder": {"GRID_OPERATOR": -6.0, owner: 6.0}, "owner 0": {holder: -6.0}, "owner 1": {}}
-        names = {"holder": holder, "owner 0": owner, "owner 1": str(shortfall.owners[1].id)}
-        check_zero_over_all_parties(found, names)
-        section = read_section("Reserves that were not held")
-        assert all(figure in section for figure in ("0.3 MW × 1 h × 20 EUR", "6.00 EUR"))
-
     async def test_is_the_holders_alone_where_it_was_announced(self, shortfall: Shortfall) -> None:
         await shortfall.make()
         await shortfall.fail()  # two days before

@@ -47,16 +47,6 @@ def is_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestTheEndOfALife:
-    @pytest.mark.parametrize(
-        ("end_kwh", "mean_eur_mwh", "cents"), [(1200.0, 50.0, 1000), (900.0, 50.0, -500), (1200.0, -50.0, -1000)]
-    )
-    async def test_is_paid_at_the_mean_imbalance_price_of_its_last_day_in_the_last_quarter_hour(
-        self, end_kwh: float, mean_eur_mwh: float, cents: int
-    ) -> None:
-        found = await end_of_life_cents(NOTHING, scope_of(prices_around(mean_eur_mwh)), asset_ending_with(end_kwh))
-        assert found is not None
-        assert found.tolist() == [0, 0, cents]
-
     @pytest.mark.parametrize(("end_kwh", "is_paid"), [(1020.0, False), (980.0, False), (1020.5, True), (979.5, True)])
     async def test_is_tolerated_to_a_hundredth_of_the_capacity(self, end_kwh: float, is_paid: bool) -> None:
         found = await end_of_life_cents(NOTHING, scope_of(prices_around(50.0)), asset_ending_with(end_kwh))
@@ -91,10 +81,6 @@ class TestTheEndOfALife:
         assert found is not None
         assert found.tolist() == [1000, 1000], "it had come in before"
         assert asked == [("REBAP_DE", FIRST, END, as_of)]
-
-    async def test_is_in_no_statement_that_ends_before(self) -> None:
-        scope = scope_of(prices_around(50.0), until=END - 1)
-        assert await end_of_life_cents(NOTHING, scope, asset_ending_with(1200.0)) is None
 
     async def test_leaves_what_was_activated_before_it_and_the_last_quarter_hour_with_it(
         self, monkeypatch: pytest.MonkeyPatch

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-import httpx2
 from tests.revenue.reference import utc
 from tests.revenue.world import World
 
@@ -63,46 +62,3 @@ class TestProvisionalFigures:
         assert await find_sources() == {FactSource.FCR}
         await award_fcr(0.0, Origin.PROVISIONAL)
         assert await find_sources() == set(), "the result was corrected to nothing"
-
-    async def test_are_those_that_were_provisional_as_of_the_instant_asked_for(
-        self, world: World, operator: httpx2.AsyncClient
-    ) -> None:
-        """From the instant at which the result was recorded to that of its settlement."""
-        id = await world.virtual_asset()
-        key, window = await world.key_of(id), Window(utc(DAY, 0), utc(DAY, 24))
-        block: dict[str, Any] = {"asset_id": str(id), "delivery_day": DAY, "capacity": 2.0}
-        for origin, price in ((Origin.PROVISIONAL, 10.0), (Origin.OPERATOR, 12.0)):
-            await world.record(FCR_AWARDS, [FCRAward(**block, product="NEGPOS_04_08", settlement_price=price)], origin)
-            await world.pool.execute("select pg_sleep(0.002)")  # versions are kept by the millisecond
-            afrr = AFRRCapacityAward(**block, product="POS_04_08", price=price)
-            await world.record(AFRR_CAPACITY_AWARDS, [afrr], origin)
-            await world.pool.execute("select pg_sleep(0.002)")
-        (fcr, fcr_settled), (capacity, capacity_settled) = [
-            [
-                row["recorded_at"]
-                for row in await world.pool.fetch(
-                    f"select recorded_at from {table}_version where asset_key = $1 order by 1", key
-                )
-            ]
-            for table in ("fcr_award", "afrr_capacity_award")
-        ]
-        both, millisecond = {FactSource.FCR, FactSource.AFRR_CAPACITY}, timedelta(milliseconds=1)
-        for as_of, sources in (
-            (fcr - millisecond, set()),
-            (fcr, {FactSource.FCR}),
-            (capacity - millisecond, {FactSource.FCR}),
-            (capacity, both),
-            (fcr_settled - millisecond, both),
-            (fcr_settled, {FactSource.AFRR_CAPACITY}),
-            (capacity_settled - millisecond, {FactSource.AFRR_CAPACITY}),
-            (capacity_settled, set()),
-            (None, set()),
-        ):
-            assert await read_provisional_sources(world.pool, [key], window, as_of) == sources, as_of
-            query = {"start": window.start.isoformat(), "end": window.end.isoformat(), "resolution": "daily"}
-            query |= {"datapoints": "revenue_fcr,revenue_afrr_capacity"}
-            query |= {} if as_of is None else {"as-of": as_of.isoformat()}
-            answer = await operator.get(f"/revenue-reporting/virtual-assets/{id}/data-points", params=query)
-            marks = {one["dataPointName"] for one in answer.json()["metaData"] if one.get("provisional")}
-            named = {FactSource.FCR: "revenue_fcr", FactSource.AFRR_CAPACITY: "revenue_afrr_capacity"}
-            assert marks == {named[source] for source in sources}, as_of

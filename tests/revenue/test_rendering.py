@@ -17,7 +17,6 @@ from gridloom.revenue.formulas import Sums
 from gridloom.revenue.model import ReportBuckets, Subject
 from gridloom.revenue.rendering import json_chunks, record_batches
 from gridloom.revenue.reporting import Part, Report, all_categories
-from gridloom.revenue.routes import _show_part
 from gridloom.settlements.measures import FactSource
 
 pytestmark = pytest.mark.pure
@@ -85,13 +84,3 @@ class TestATable:
             "sell_vwap_wholesale": [None, 2.0, 2.0],
             "revenue_fcr": [3.0, None, 3.0],
         }
-
-
-class TestRevenueByBucket:
-    def test_is_the_sum_of_its_categories_over_the_part_that_lies_in_the_window(self) -> None:
-        first, second = _show_part(part_of(2), NAMES[:2], NAMES[1:])
-        start = utc(DAY, 0)
-        assert (first.start, first.end) == (start + timedelta(minutes=1), start + timedelta(minutes=15))
-        assert (second.start, second.end) == (start + timedelta(minutes=16), start + timedelta(minutes=30))
-        assert (first.revenue, first.figures) == (3, {"revenue_fcr": 3, "sell_vwap_wholesale": None})
-        assert (second.revenue, second.figures) == (5, {"revenue_fcr": 3, "sell_vwap_wholesale": 2})

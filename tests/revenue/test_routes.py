@@ -77,41 +77,12 @@ async def scene(world: World, new_organisation: Any) -> Scene:
 
 
 class TestDataPoints:
-    async def test_hold_all_categories_with_their_meta_data(self, scene: Scene) -> None:
-        for path, share in zip(scene.paths, (1.0, 1.0, 0.5, 0.5, 1.0), strict=True):
-            answer = await scene.owner.viewer.get(path, params={**WINDOW, "resolution": "daily"})
-            assert answer.status_code == 200, answer.text
-            body = answer.json()
-            assert [entry["dataPointName"] for entry in body["metaData"]] == list(CATEGORIES)
-            assert body["metaData"][0] == {
-                "dataPointName": "revenue_total_revenue",
-                "unit": "EUR",
-                "resolution": "daily",
-                "aggregation": "sum",
-                "description": CATEGORIES["revenue_total_revenue"].description,
-            }
-            assert list(body["data"]) == list(CATEGORIES)
-            wholesale = 8 * 66.86 + 20
-            expected = wholesale + 7 * 66.86 + 80 + 87_600 * 10 * 23 / 8760 + 2300
-            (point,) = body["data"]["revenue_total_revenue"]
-            assert point["time"] == "2026-03-28T23:00:00Z"
-            assert point["value"] == pytest.approx(share * expected, abs=0.005)
-            assert body["data"]["buy_vwap_wholesale"][0]["value"] == pytest.approx(-10)
-            assert body["data"]["settlement_price_afrr_energy_pos"] == [{"time": "2026-03-28T23:00:00Z", "value": None}]
-
     async def test_are_as_many_as_the_market_day_has_periods(self, scene: Scene) -> None:
         for resolution, count in (("15-minute", 92), ("hourly", 23), ("daily", 1)):
             answer = await scene.owner.admin.get(
                 scene.paths[0], params={**WINDOW, "resolution": resolution, "datapoints": "revenue_fcr"}
             )
             assert len(answer.json()["data"]["revenue_fcr"]) == count
-
-    async def test_have_the_name_of_their_bucket_also_where_the_window_cuts_it(self, scene: Scene) -> None:
-        query = {"start": "2026-03-28T23:20:00Z", "end": "2026-03-29T00:40:00Z", "resolution": "hourly"}
-        answer = await scene.owner.admin.get(scene.paths[0], params={**query, "datapoints": "revenue_fcr"})
-        points = answer.json()["data"]["revenue_fcr"]
-        assert [point["time"] for point in points] == ["2026-03-28T23:00:00Z", "2026-03-29T00:00:00Z"]
-        assert [point["value"] for point in points] == pytest.approx([7 * 66.86 / 3 * 2 / 3] * 2)
 
     async def test_raw_are_the_facts_own_periods(self, scene: Scene) -> None:
         names = "revenue_wholesale,revenue_fcr,revenue_afrr_capacity,revenue_tolling,revenue_vba"
@@ -186,17 +157,6 @@ class TestDataPoints:
             assert answer.status_code == 400, answer.text
         if "revenue_luck" in change.get("datapoints", ""):
             assert "revenue_luck" in answer.json()["detail"]
-
-    async def test_of_nothing_are_zero_or_null(self, scene: Scene) -> None:
-        portfolio, fleet = await scene.world.portfolio(), await scene.world.fleet()
-        for path in (f"portfolios/{portfolio}", f"fleets/{fleet}"):
-            for resolution, count in (("daily", 1), ("hourly", 23), ("raw", 0)):
-                answer = await scene.owner.admin.get(
-                    f"/revenue-reporting/{path}/data-points", params={**WINDOW, "resolution": resolution}
-                )
-                data = answer.json()["data"]
-                assert [point["value"] for point in data["revenue_total_revenue"]] == [0.0] * count
-                assert [point["value"] for point in data["revenue_normalised_total"]] == [None] * count
 
     async def test_need_a_window(self, scene: Scene) -> None:
         assert (await scene.owner.admin.get(scene.paths[0])).status_code == 400
@@ -328,28 +288,6 @@ class TestReach:
 
 
 class TestBuckets:
-    async def test_show_each_kind_of_revenue(self, scene: Scene) -> None:
-        expected = (8 * 66.86 + 20, 7 * 66.86 + 80, 87_600 * 10 * 23 / 8760, 2300)
-        for path, revenue in zip(scene.bucket_paths, expected, strict=True):
-            for resolution, count in (("daily", 1), ("hourly", 23), ("15-minute", 92)):
-                answer = await scene.owner.viewer.get(path, params={**WINDOW, "resolution": resolution})
-                assert answer.status_code == 200, answer.text
-                body = answer.json()
-                assert body["virtualAssetID"] == str(scene.virtual)
-                assert body["revenue"] == pytest.approx(revenue, abs=0.005)
-                assert len(body["buckets"]) == count
-                assert body["buckets"][0]["start"] == WINDOW["start"]
-                assert body["buckets"][-1]["end"] == WINDOW["end"]
-                assert sum(bucket["revenue"] for bucket in body["buckets"]) == pytest.approx(revenue, abs=0.005)
-
-    async def test_name_the_figures_behind_the_revenue(self, scene: Scene) -> None:
-        body = (await scene.owner.admin.get(scene.bucket_paths[0], params=WINDOW)).json()
-        figures = body["buckets"][0]["figures"]
-        assert figures["sell_volume_wholesale"] == 8
-        assert figures["sell_vwap_wholesale"] == pytest.approx(66.86)
-        hurdle = (await scene.owner.admin.get(scene.bucket_paths[3], params=WINDOW)).json()
-        assert hurdle["buckets"][0]["figures"] == {"hurdle_price_vba": pytest.approx(1000)}
-
     async def test_are_not_too_many(self, scene: Scene) -> None:
         query = {"start": "2020-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z", "resolution": "15-minute"}
         statement = f"/revenue-reporting/virtual-assets/{scene.virtual}/statement"

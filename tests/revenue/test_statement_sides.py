@@ -9,7 +9,7 @@ from uuid import UUID
 
 import httpx2
 import pytest
-from tests.revenue.reference import Toll, Trade, utc
+from tests.revenue.reference import Trade, utc
 from tests.revenue.world import World
 
 DAY = date(2026, 5, 4)
@@ -42,22 +42,6 @@ class TestAnAuctionsPrice:
         if len(set(shares)) == 1:
             first, other = (reached[battery] for battery in backing)
             assert first - other == Decimal("0.01"), "the odd cent is of the first that stands behind it"
-
-
-class TestTolls:
-    async def test_that_begin_one_after_the_other_are_paid_each_from_its_start(
-        self, operator: httpx2.AsyncClient, world: World
-    ) -> None:
-        """100 EUR/MW a day, and from noon on 200 more, on 10 MW of which a battery has all."""
-        virtual, battery = await world.virtual_asset(10), await world.physical_asset()
-        await world.back(virtual, battery, 1.0)
-        tolls = [
-            Toll(0, "a", utc(DAY, 0), utc(DAY, 24), Fraction(36_500)),
-            Toll(0, "b", utc(DAY, 12), utc(DAY, 24), Fraction(73_000)),
-        ]
-        await world.record_facts(tolls, [virtual])
-        assert await amounts(operator, "virtual-assets", virtual, "TOLLING") == [-2000]
-        assert await amounts(operator, "physical-assets", battery, "TOLLING") == [2000]
 
 
 class TestImbalance:

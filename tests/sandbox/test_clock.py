@@ -15,14 +15,11 @@ from tests.conftest import migrated_database, running
 from tests.people import People, client_of
 from tests.platform.console.browsing import SAME_ORIGIN, browser, sign_in
 
-from gridloom.kernel.ids import uuid7
 from gridloom.platform.database import emptying
-from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.environment import EnvironmentMismatchError, establish_environment
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.jobs import enqueue
-from gridloom.sandbox import store
 from gridloom.settings import Settings
 
 WAYS_IN = (
@@ -120,36 +117,6 @@ class TestAWalk:
             assert "walk" not in (await operator.get("/sandbox/clock")).json()
             assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
             assert (await operator.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
-
-    async def test_that_died_with_its_process_is_not_shown(self, fresh_app: Callable[[], Awaitable[Application]]):
-        edge = await fresh_app()
-        async with People(edge) as people:
-            operator = (await people.operator()).client
-            await store.begin_walk(edge.pool, uuid7(), datetime.now(UTC) + timedelta(days=1))
-            assert "walk" not in (await operator.get("/sandbox/clock")).json()
-            assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
-            target = datetime.now(UTC) + timedelta(days=3)
-            async with edge.pool.acquire() as connection, connection.transaction():
-                await store.lock_clock(connection)
-                await store.begin_walk(connection, uuid7(), target)
-                assert await store.read_walk_target(connection) == target, "the next one leads where it is to lead"
-
-    async def test_only_goes_forward_and_only_while_it_is_the_one_under_way(
-        self, fresh_app: Callable[[], Awaitable[Application]]
-    ):
-        edge = await fresh_app()
-        async with edge.pool.acquire() as connection:
-            begun, day = await platform_now(connection), timedelta(days=1)
-            walk, other = uuid7(), uuid7()
-            await store.begin_walk(connection, walk, begun + 3 * day)
-            for id, days, goes_on, reached in ((walk, 2, True, 2), (walk, 1, True, 2), (other, 3, False, 2)):
-                assert await store.step_walk(connection, id, begun + days * day) is goes_on
-                now = await platform_now(connection)
-                assert reached * day <= now - begun < reached * day + timedelta(minutes=1)
-            await store.end_walk(connection, other)
-            assert await store.step_walk(connection, walk, begun + 3 * day), "the end of another is not its end"
-            await store.end_walk(connection, walk)
-            assert not await store.step_walk(connection, walk, begun + 4 * day)
 
 
 class TestWhoMovesTheClock:

@@ -15,10 +15,9 @@ import pytest
 from tests.stand_ins import replace_for
 
 from gridloom.kernel.problem import Forbidden, Unavailable
-from gridloom.platform.database.listener import Listener
 from gridloom.platform.identity.store.revocations import organisation_subject
 from gridloom.platform.jobs import store as job_store
-from gridloom.sandbox import clock, routes, simulated_clock, simulator_routes, simulator_store, store
+from gridloom.sandbox import clock, routes, simulated_clock, simulator_store, store
 from gridloom.sandbox.clock import ClockWalkStopped
 from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, fast_forward_to
 from gridloom.sandbox.simulation import Simulation
@@ -191,57 +190,6 @@ class TestAStepThatIsAwaited:
         calls.answer(simulated_clock, "_advance_clock", 0.0)
         assert await self.ask(reported_until=NOON) is states[3]
         assert [name for name, *_ in calls.made] == ["read_simulation", "_advance_clock"] * 3 + ["read_simulation"]
-
-    async def test_is_waited_for_until_something_changes_and_a_second_at_most(
-        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
-    ) -> None:
-        """A notification may get lost. A world that is paused is waited for as long as the patience lasts."""
-        waits: list[float] = []
-
-        def timeout(seconds: float) -> Any:
-            waits.append(seconds)
-            return asyncio.timeout(0)
-
-        replace_for(monkeypatch, simulated_clock, "asyncio", timeout=timeout)
-        done = replace(LIVE, is_done=False)
-        calls.answer(simulated_clock, "_advance_clock", [0.4, 900.0])
-        calls.answer(simulator_store, "read_simulation", [LIVE, LIVE, done])
-        assert await self.ask() is done
-        assert waits == [0.4, 1.0]
-        waits.clear()
-        calls.answer(simulator_store, "read_simulation", [replace(LIVE, running=False), done])
-        assert await self.ask(patience_s=0.5) is done
-        assert waits == [pytest.approx(0.5, abs=0.5)]
-
-    async def test_is_told_of_a_change_to_all_who_wait_and_to_nobody_who_has_left(self) -> None:
-        changes = SimulationChanged()
-        async with changes.listening() as first:
-            async with changes.listening() as second:
-                pass
-            changes.heard(None)
-            assert (first.is_set(), second.is_set()) == (True, False)
-            async with changes.listening() as third:
-                changes.heard("")
-                assert third.is_set()
-        async with asyncio.timeout(60):
-            await changes.wait(0.001)
-            waiting = asyncio.create_task(changes.wait(3600))
-            await asyncio.sleep(0)
-            changes.heard(None)
-            await waiting
-
-    async def test_is_told_of_changes_by_their_channel(self) -> None:
-        heard: dict[str, Any] = {}
-        added: list[Any] = []
-        resources: Any = {Listener: SimpleNamespace(subscribe=heard.__setitem__)}
-        edge: Any = SimpleNamespace(
-            resources=type("Resources", (dict,), {"add": lambda _, one: added.append(one)})(resources)
-        )
-        async with simulated_clock.lifespan(edge, Settings()):
-            [changes] = added
-            async with changes.listening() as event:
-                heard["gridloom_simulator"](None)
-                assert event.is_set()
 
 
 class TestAHurryThatIsWaitedFor:
@@ -420,29 +368,3 @@ class TestARequest:
             *[("notify_revoked", "db", organisation_subject(one)) for one in gone],
             *([("begin_world_again", "db", 12)] if simulator else []),
         ]
-
-    def test_is_answered_with_the_millisecond_that_has_begun(self) -> None:
-        instant = NOON.replace(microsecond=123_999)
-        assert routes._show_clock(instant).now == NOON.replace(microsecond=123_000)
-
-    async def test_for_the_simulator_shows_where_it_is_in_its_past_or_that_there_is_none(self, calls: Calls) -> None:
-        request = self.request_of(simulator_seed=77)
-        calls.answer(simulator_routes, "platform_now", NOON.replace(microsecond=1999))
-        shown = await simulator_routes._show_simulator(request, None)
-        assert (shown.running, shown.seed, shown.speed, shown.now) == (False, 77, 1.0, NOON.replace(microsecond=1000))
-        assert (shown.history_complete, shown.progress) == (True, 1.0)
-        past = replace(
-            LIVE,
-            seed=5,
-            speed=96,
-            history_complete=False,
-            start=NOON - timedelta(days=1.23444),
-            real=NOON + timedelta(days=8.76556),
-            anchor_platform=NOON - timedelta(days=1),
-            anchor_real=NOON + timedelta(days=8.76556) - timedelta(seconds=10),
-        )
-        shown = await simulator_routes._show_simulator(request, past)
-        assert (shown.running, shown.seed, shown.speed, shown.now) == (True, 5, 96, NOON)
-        assert (shown.history_complete, shown.progress, shown.history_seconds_left) == (False, 0.1234, 88)
-        shown = await simulator_routes._show_simulator(request, replace(past, now=past.real))
-        assert shown.history_seconds_left == 0, "a moment before it is complete"

@@ -15,30 +15,21 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.optimiser.forecasts.publishing import PUBLISH
-from gridloom.platform.database.pool import Pool, create_pool
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.permissions import Role
-from gridloom.platform.jobs import enqueue
-from gridloom.platform.jobs import store as job_store
 from gridloom.sandbox import simulator_routes
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
 from gridloom.sandbox.simulator_store import (
     acquire_lease,
-    complete_step,
     has_reported_since_arrival,
     reach_target,
-    run_clock,
     set_target,
     store_error,
 )
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
-WAITS_FOR_A_LOCK = """
-select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'advisory')
-"""
 
 
 class Stepper:
@@ -99,55 +90,6 @@ class TestTheClockOfASimulatedWorld:
             assert shown["progress"] == 0
             assert "fault" not in shown, "there is a simulator again"
 
-    async def test_goes_on_by_quarter_hours_and_remembers_what_it_was_given(self, settings: Settings):
-        async with simulated_world(settings) as (_, _, simulator):
-            await simulator.ask()
-            for number in range(8):
-                await simulator.step(number=number)
-                assert simulator.awaited == await read_clock(simulator.client)
-            assert simulator.seen == [simulator.seen[0] + n * QUARTER for n in range(9)]
-            restarted = Stepper(simulator.client)
-            said = await restarted.ask()
-            assert said["memory"] == {"number": 7}
-            assert restarted.awaited == simulator.awaited
-            again = await simulator.ask(world=said["world"], done=simulator.seen[0].isoformat(), memory={"number": 0})
-            assert again["step"] == said["step"], "an old step changes nothing"
-            assert (await restarted.ask())["memory"] == {"number": 7}
-
-    async def test_does_not_wait_where_the_simulator_has_nothing_to_do_while_time_hurries(self, settings: Settings):
-        async with simulated_world(settings) as (edge, _, simulator):
-            said = await simulator.ask()
-            begun, world = simulator.seen[0], said["world"]
-            hurries_until = datetime.fromisoformat(said["hurriesUntil"])
-            assert begun + timedelta(days=1) <= hurries_until
-            await simulator.ask(world=world, done=(begun + 5 * QUARTER).isoformat(), memory={"number": 5})
-            assert simulator.awaited == begun + 6 * QUARTER == await read_clock(simulator.client)
-            for refused in (hurries_until, begun + 7.5 * QUARTER, begun + 5 * QUARTER):
-                await simulator.ask(world=world, done=refused.isoformat(), memory={})
-                assert simulator.awaited == begun + 6 * QUARTER, "beyond the hurry, within a quarter-hour, or past"
-            assert (await simulator.ask())["memory"] == {"number": 5}
-            await simulator.ask(world=world, done=(begun + 29 * QUARTER).isoformat(), memory={})
-            shown = (await simulator.client.get("/sandbox/simulator")).json()
-            assert shown["historySecondsLeft"] >= 0, "from six hours on its pace is known"
-            target = begun + 4 * 96 * QUARTER
-            async with edge.pool.acquire() as connection:
-                await set_target(connection, target)
-                assert not await complete_step(connection, world, target, {})
-                assert await complete_step(connection, world, target - QUARTER, {}), "the last that ends by the target"
-
-    async def test_plays_the_past_and_then_goes_with_the_real_one(self, settings: Settings):
-        async with simulated_world(settings, days=0) as (edge, _, simulator):
-            await simulator.ask()
-            while simulator.awaited is not None and simulator.awaited + QUARTER <= await real_now(edge):
-                await simulator.step()
-            last = asyncio.create_task(simulator.step())
-            while not (await simulator.client.get("/sandbox/simulator")).json()["historyComplete"]:
-                await asyncio.sleep(0.05)
-            async with asyncio.timeout(120):
-                while abs(await read_clock(simulator.client) - await real_now(edge)) >= timedelta(minutes=1):
-                    await asyncio.sleep(0.05)
-            last.cancel()
-
     async def test_fast_forwards_to_a_requested_instant(self, settings: Settings):
         async with simulated_world(settings, days=0) as (_, people, simulator):
             trader = await people.new_organisation("Trader")
@@ -165,15 +107,6 @@ class TestTheClockOfASimulatedWorld:
             back = await trader.trader.put("/sandbox/clock", json={"now": before.isoformat()})
             assert back.status_code == 409
             stepping.cancel()
-
-    async def test_never_falls_back_to_where_it_is_asked_to_run_from(self, settings: Settings):
-        async with simulated_world(settings, days=0) as (edge, _, simulator):
-            real = await real_now(edge)
-            for ahead_h, until_h, has_changed, runs_ahead_h in ((5, 9, True, 5), (2, 9, False, 5), (2, 8, True, 5)):
-                until = real + timedelta(hours=until_h)
-                assert await run_clock(edge.pool, timedelta(hours=ahead_h), until) is has_changed
-                ahead = await read_clock(simulator.client) - await real_now(edge)
-                assert abs(ahead - timedelta(hours=runs_ahead_h)) < timedelta(minutes=1)
 
     async def test_hurries_to_the_latest_of_the_instants_that_are_asked_for(self, settings: Settings):
         """A second caller, who asks for less, does not keep the first one from getting there."""
@@ -244,61 +177,6 @@ class TestASandboxInUse:
                 await asyncio.sleep(0.02)
             assert seen == sorted(seen)
             assert seen[-1] - seen[0] < timedelta(minutes=1)
-            stepping.cancel()
-
-    async def test_one_with_an_organisation_gets_no_world_either(self, settings: Settings):
-        async with (
-            migrated_database() as url,
-            running(replace(settings, database_url=url)) as edge,
-            People(edge) as people,
-        ):
-            await people.new_organisation("Trader")
-            async with edge.pool.acquire() as connection:
-                await prepare_world(connection, is_on=True, seed=1, history_days=1)
-            assert await edge.pool.fetchval("select count(*) from sandbox_simulator") == 0
-
-
-class TestWhatRecursOnTheClock:
-    async def test_that_is_running_while_a_world_begins_is_due_from_its_beginning(self, settings: Settings):
-        """The run has read a clock that the world puts back."""
-        async with migrated_database() as url, await create_pool(url, size=4) as pool:
-            await pool.execute("delete from job")
-            await job_store.put_recurring(pool, PUBLISH, "platform", timedelta(days=1))
-            await pool.execute("select pg_sleep(0.002)")  # instants are rounded to a millisecond, which may be the next
-            async with pool.acquire() as run, run.transaction():
-                claimed = await job_store.claim_one(run, PUBLISH, "")
-                assert claimed is not None
-                later = await run.fetchval("select platform_now() + interval '1 day'")
-                beginning = asyncio.create_task(self.begin(pool))
-                async with asyncio.timeout(120):
-                    while not beginning.done() and not await pool.fetchval(WAITS_FOR_A_LOCK):
-                        await asyncio.sleep(0.02)
-                await enqueue(run, PUBLISH, key="", due=later, clock="platform")
-                assert await job_store.finish(run, claimed)
-            await beginning
-            start = await pool.fetchval("select start from sandbox_simulator")
-            assert await pool.fetchval("select due from job where kind = $1", PUBLISH) == start
-
-    async def begin(self, pool: Pool) -> None:
-        async with pool.acquire() as connection:
-            await prepare_world(connection, is_on=True, seed=1, history_days=1)
-
-
-class TestAWorldThatWasPausedInItsPast:
-    async def test_goes_on_from_the_future_that_the_clock_was_moved_to(self, settings: Settings):
-        async with simulated_world(settings) as (edge, _, simulator), asyncio.timeout(120):
-            await simulator.client.put("/sandbox/simulator", json={"running": False})
-            assert (await simulator.client.put("/sandbox/clock", json={"advance": "P9D"})).status_code == 200
-            seen = [await read_clock(simulator.client)]
-            assert seen[0] > await real_now(edge) + timedelta(days=5)
-            await simulator.client.put("/sandbox/simulator", json={"running": True})
-            stepping = asyncio.create_task(simulator.keep_stepping())
-            while not (await simulator.client.get("/sandbox/simulator")).json()["historyComplete"]:
-                seen.append(await read_clock(simulator.client))
-            for _ in range(30):
-                seen.append(await read_clock(simulator.client))
-                await asyncio.sleep(0.02)
-            assert seen == sorted(seen)
             stepping.cancel()
 
 
@@ -392,18 +270,6 @@ class TestSteering:
 
 
 class TestAReset:
-    async def test_begins_the_world_anew(self, settings: Settings):
-        async with simulated_world(settings) as (_, _, simulator):
-            first = await simulator.ask()
-            for _ in range(5):
-                await simulator.step(number=1)
-            assert (await simulator.client.post("/sandbox/reset")).status_code == 204
-            said = await simulator.step(number=2)
-            assert said["world"] == first["world"] + 1
-            assert said["step"] == first["step"]
-            again = await Stepper(simulator.client).ask()
-            assert again["memory"] == {}
-
     async def test_leaves_no_instant_to_the_next_world_that_the_clock_hurried_to(self, settings: Settings):
         async with simulated_world(settings) as (edge, _, simulator):
             await set_target(edge.pool, await read_clock(simulator.client) + timedelta(days=2))

@@ -20,18 +20,12 @@ from gridloom.settlements.capability_checks import (
     reject_others_assets,
 )
 from gridloom.settlements.model import (
-    AFRR_ACTIVATIONS,
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
-    NET_OFFS,
-    TOLLING_CONTRACTS,
     WHOLESALE_TRADES,
-    AFRRActivation,
     AFRRCapacityAward,
     FactKind,
-    NetOff,
     Row,
-    TollingContract,
 )
 from gridloom.settlements.rules import columns_of
 
@@ -78,11 +72,6 @@ class TestAnAward:
         rows = [capacity("POS_00_04", 10.0), capacity("POS_04_08", 10.5), capacity("NEG_00_04", 8.0)]
         assert faults(AFRR_CAPACITY_AWARDS, [*rows, capacity("NEG_04_08", 8.5)]) == ["/1/capacity", "/3/capacity"]
 
-    def test_of_fifty_megawatts_on_ten_is_named_with_both(self) -> None:
-        with pytest.raises(ImplausibleSettlement) as caught:
-            reject_implausible(FCR_AWARDS, columns_of(FCR_AWARDS, [award(capacity=50.0)]), {ASSET: asset(10.0)})
-        assert caught.value.errors[0].detail == "is more than its asset's 10 MW in each direction"
-
     def test_lies_within_the_life(self) -> None:
         days = [award(delivery_day=date(2026, 3, day)) for day in (28, 29, 30, 31)]
         assert faults(FCR_AWARDS, list(days)) == ["/0/product", "/3/product"]
@@ -90,37 +79,6 @@ class TestAnAward:
         long = asset(life_s=tuple(edge.timestamp() for edge in autumn))
         first = {"delivery_day": date(2026, 10, 25), "product": "NEGPOS_00_04"}
         assert faults(FCR_AWARDS, [award(**first, delivery_hours=5.0)], long) == [], "its first block has five hours"
-
-    def test_of_a_request_for_several_days_lasts_as_its_own_day_does(self) -> None:
-        """The 28th of March has 24 hours, and the 29th, which is all of the life, has 23."""
-        short = asset(life_s=(LIFE[0].timestamp(), datetime(2026, 3, 29, 22, tzinfo=UTC).timestamp()))
-        rows = [award(delivery_day=date(2026, 3, day), product="NEGPOS_20_24") for day in (28, 29)]
-        assert faults(FCR_AWARDS, list(rows), short) == ["/0/product"]
-
-    def test_of_a_block_that_the_life_cuts_has_fewer_hours(self) -> None:
-        noon = asset(life_s=(datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp(), LIFE[1].timestamp()))
-        cut = {"product": "NEGPOS_12_16"}  # 10 to 14 o'clock UTC
-        assert faults(FCR_AWARDS, [award(**cut)], noon) == ["/0/product"]
-        assert faults(FCR_AWARDS, [award(**cut, delivery_hours=2.0)], noon) == []
-        assert faults(FCR_AWARDS, [award(product="NEGPOS_08_12", delivery_hours=1.0)], noon) == ["/0/product"]
-
-
-class TestAVolume:
-    def test_of_a_trade_is_at_most_an_hour_of_both_powers(self) -> None:
-        assert faults(WHOLESALE_TRADES, [trade(volume=18.0), trade(volume=18.1)]) == ["/1/volume"]
-
-    def test_of_five_hundred_megawatt_hours_is_refused_in_every_kind(self) -> None:
-        time = datetime(2026, 3, 29, tzinfo=UTC)
-        activation = AFRRActivation(asset_id=str(ASSET), time=time, direction="POS", volume=500.0, price=1.0)
-        assert faults(AFRR_ACTIVATIONS, [activation]) == ["/0/volume"]
-        assert faults(NET_OFFS, [NetOff(asset_id=str(ASSET), time=time, volume=-500.0)]) == ["/0/volume"]
-
-    def test_lies_within_the_life(self) -> None:
-        times = [datetime(2026, 3, 28, 22, 45, tzinfo=UTC), LIFE[0], datetime(2026, 3, 30, 21, 45, tzinfo=UTC), LIFE[1]]
-        assert faults(WHOLESALE_TRADES, [trade(time=time) for time in times]) == ["/0/time", "/3/time"]
-
-    def test_of_nothing_takes_back_another_wherever_it_lies(self) -> None:
-        assert faults(WHOLESALE_TRADES, [trade(time=LIFE[1], volume=0.0)]) == []
 
 
 class TestABattery:
@@ -134,18 +92,6 @@ class TestABattery:
         rows = [award(capacity=2.0), award(product="NEGPOS_04_08", capacity=2.0)]
         early = award(delivery_day=date(2020, 1, 1), capacity=1.0)
         assert faults(FCR_AWARDS, [*rows, early], grown) == ["/0/capacity"]
-
-
-class TestAToll:
-    def test_may_exceed_the_life(self) -> None:
-        row = TollingContract(
-            asset_id=str(ASSET),
-            contract_id="c",
-            start=datetime(2020, 1, 1, tzinfo=UTC),
-            end=datetime(2040, 1, 1, tzinfo=UTC),
-            annual_price=1.0,
-        )
-        assert faults(TOLLING_CONTRACTS, [row]) == []
 
 
 class TestATrader:

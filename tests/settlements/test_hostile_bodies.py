@@ -100,10 +100,6 @@ class TestAParquetFile:
         assert growth.peak_bytes < MAX_GROWTH_BYTES
         assert len((await operator.get("/settlements/net-off", params={"asset-id": asset})).json()) == 1
 
-    @pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"data_page_version": "2.0"}, FRONT_CODED])
-    def test_of_honest_rows_is_read(self, options):
-        assert len(decode_rows(NET_OFFS, parquet_of(rows(500), **options), PARQUET)) == 500
-
     @pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"data_page_version": "2.0"}])
     async def test_that_is_mutated_is_read_or_refused_and_never_a_failure(self, options):
         found = await run_in_subprocess(None, read_damaged, parquet_of(rows(50), **options), times=300)

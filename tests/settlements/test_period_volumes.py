@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from tests.revenue.reference import utc
 
-from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import market_day_number, market_day_periods
 from gridloom.settlements.measures import POSITION, FactSource, measure_count, positions_of
-from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, encode_aggregates, spread_blocks
+from gridloom.settlements.period_aggregates import FloatArray, spread_blocks
 from gridloom.settlements.period_volumes import read_period_volumes, volumes_of_sheets
 
 pytestmark = pytest.mark.pure
@@ -23,23 +22,6 @@ def sheet(source: FactSource, **measures: list[float]) -> FloatArray:
     for name, values in measures.items():
         made[POSITION[name] - positions_of(source).start] = values
     return made
-
-
-class TestSheets:
-    def test_of_days_of_different_length_stand_side_by_side(self) -> None:
-        """Days around a clock change; one of them has nothing to say."""
-        source, widths = FactSource.WHOLESALE, [96, 96, 92, 96, 100]
-        rng = np.random.default_rng(3)
-        sheets = [rng.uniform(1, 9, (measure_count(source), width)) for width in widths]
-        sheets[1][:] = 0.0
-        bodies = [encode_aggregates(source, sheet) for sheet in sheets]
-        assert bodies[1] is None
-        assert decode_sheets(source, bodies, widths).tolist() == np.concatenate(sheets, axis=1).tolist()
-
-    def test_say_something_also_where_it_adds_up_to_nothing(self) -> None:
-        netted = np.array([[1.5, -1.5]])
-        body = encode_aggregates(FactSource.NET_OFF, netted)
-        assert decode_sheets(FactSource.NET_OFF, [body], [2]).tolist() == netted.tolist()
 
 
 class TestBlocks:
@@ -73,17 +55,6 @@ class TestPeriods:
         monkeypatch.setattr("gridloom.settlements.store.read_sheets", read_sheets)
         return asked
 
-    async def test_are_cut_out_of_the_market_days_that_they_lie_in(self, asked: list[Any]) -> None:
-        nothing: Any = None
-        first, end = period_number(self.BEFORE) + 95, period_number(self.AFTER) - 95
-        found = await read_period_volumes(nothing, 7, first, end, self.AFTER)
-        assert found.sold_mwh.tolist() == list(range(first, end))
-        assert found.activated_mwh.tolist() == [-period for period in range(first, end)]
-        assert found.bought_mwh.tolist() == [0.0] * (1 + 92 + 1)
-        days = [date(2026, 3, 28), date(2026, 3, 29), date(2026, 3, 30)]
-        sources = (FactSource.WHOLESALE, FactSource.AFRR_ENERGY)
-        assert asked == [(source, [7] * 3, days, self.AFTER) for source in sources]
-
     async def test_that_end_with_a_market_day_need_no_other(self, asked: list[Any]) -> None:
         nothing: Any = None
         first, end = market_day_periods(date(2026, 3, 29))
@@ -108,8 +79,3 @@ class TestVolumes:
         activations = sheet(FactSource.AFRR_ENERGY, afrr_pos_volume_mwh=[3.0, 1.0], afrr_neg_volume_mwh=[0.5, 4.0])
         found = volumes_of_sheets(sheet(FactSource.WHOLESALE), activations)
         assert found.activated_mwh.tolist() == [2.5, -3.0]
-
-    def test_of_trades_are_bought_and_sold_apart(self) -> None:
-        trades = sheet(FactSource.WHOLESALE, buy_volume_mwh=[1.0, 0.0], sell_volume_mwh=[0.25, 2.0])
-        found = volumes_of_sheets(trades, sheet(FactSource.AFRR_ENERGY))
-        assert (found.bought_mwh.tolist(), found.sold_mwh.tolist()) == ([1.0, 0.0], [0.25, 2.0])

@@ -52,16 +52,6 @@ class TestAProvisionalAward:
         [award] = await awards(operator, asset, "afrr-capacity")
         assert (award["capacity"], award["price"]) == (4.0, 9.0)
 
-    async def test_gives_way_to_a_settlement_and_never_replaces_one(
-        self, operator: httpx2.AsyncClient, asset: AssetUnderTest
-    ) -> None:
-        [bid_id] = await accept(asset, "NEGPOS_08_12", FCR, capacity=5000, settlementPrice=60)
-        row = {"assetID": asset.id, "deliveryDay": DAY, "product": "NEGPOS_08_12", "capacity": 5, "settlementPrice": 14}
-        assert (await operator.post("/settlements/fcr", json=[row])).status_code == 200
-        await record(asset, "NEGPOS_08_12", bid_id, capacity=4000, settlementPrice=60, correction=True)
-        [award] = await awards(operator, asset)
-        assert (award["capacity"], award["settlementPrice"], award["origin"]) == (5.0, 14.0, "OPERATOR")
-
     async def test_follows_a_correction(self, operator: httpx2.AsyncClient, asset: AssetUnderTest) -> None:
         await accept(await register_asset(asset.owner), "NEGPOS_12_16", FCR, capacity=5000)
         [bid_id] = await accept(asset, "NEGPOS_08_12", FCR, capacity=5000, settlementPrice=60)

@@ -19,8 +19,8 @@ from tests.revenue.world import World, row_of
 from gridloom.settlements import rebuilding
 from gridloom.settlements.measures import FactSource
 from gridloom.settlements.period_aggregates import encode_aggregates
-from gridloom.settlements.rebuilding import Difference, RebuildReport, UnknownAssets, rebuild
-from gridloom.settlements.store import SettledAsset, read_sheets, settled_assets
+from gridloom.settlements.rebuilding import RebuildReport, UnknownAssets, rebuild
+from gridloom.settlements.store import read_sheets
 
 DAY = date(2026, 3, 29)
 LATER = date(2026, 10, 25)
@@ -84,15 +84,6 @@ class TestRebuilding:
         meaningful = [row for row in await kept(world, asset) if any(row[2:])]
         assert meaningful == right
 
-    async def test_says_which_measure_of_which_day(self, world: World, asset: UUID) -> None:
-        key = await world.key_of(asset)
-        await world.pool.execute("update settled_day set buy_cost_eur = 5 where asset_key = $1 and day = $2", key, DAY)
-        outcome = await rebuild(world.pool, [asset], only_check=True)
-        assert outcome.compared_days == outcome.total_days == (LATER - DAY).days + 1
-        (one,) = outcome.differences
-        assert (one.asset_id, one.day, one.measure, one.differing) == (asset, DAY, "buy_cost_eur", None)
-        assert (one.stored, one.from_facts) == (5.0, -20.0)
-
     async def test_says_in_how_many_blocks_a_sheet_differs_and_what_it_sums_up_to(
         self, world: World, asset: UUID
     ) -> None:
@@ -124,34 +115,6 @@ class TestRebuilding:
             ("sell_proceeds_eur", 92, None, pytest.approx(534.88)),
         ]
 
-    async def test_goes_through_the_market_days_of_facts_of_which_nothing_is_kept(self, world: World) -> None:
-        """The first quarter-hour of a market day is one of the day before in UTC."""
-        assets = [await world.virtual_asset() for _ in range(5)]
-        await world.record_facts(
-            [
-                Trade(0, "a", utc(DAY, 0), "SELL", Fraction(8), Fraction(66)),
-                NetOff(1, utc(LATER, 0), Fraction(1)),
-                AFRREnergy(2, utc(LATER, 0), "POS", Fraction(1), Fraction(5)),
-                FCR(3, DAY, "NEGPOS_20_24", Fraction(7), Fraction(22), Fraction(4)),
-                FCR(3, LATER, "NEGPOS_00_04", Fraction(7), Fraction(22), Fraction(5)),
-                AFRRCapacity(4, LATER, "POS_04_08", Fraction(5), Fraction(4), Fraction(4)),
-            ],
-            assets,
-        )
-        for table in ("settled_day", "settled_periods"):
-            await world.pool.execute(
-                f"delete from {table} where asset_key = any($1)",
-                [await world.key_of(asset) for asset in assets],
-            )
-        found = await settled_assets(world.pool, assets[::-1])
-        assert [(one.id, one.first_day, one.last_day, one.day_count) for one in found] == [
-            (assets[0], DAY, DAY, 1),
-            (assets[1], LATER, LATER, 1),
-            (assets[2], LATER, LATER, 1),
-            (assets[3], DAY, LATER, (LATER - DAY).days + 1),
-            (assets[4], LATER, LATER, 1),
-        ], "in the order in which they were registered"
-
     async def test_counts_a_day_once_however_much_of_it_is_wrong(self, world: World, asset: UUID) -> None:
         await world.pool.execute(
             "update settled_day set buy_cost_eur = 5, sell_proceeds_eur = 7 where asset_key = $1 and day = $2",
@@ -160,33 +123,6 @@ class TestRebuilding:
         )
         outcome = await rebuild(world.pool, [asset], only_check=True)
         assert (len(outcome.differences), outcome.differing_days) == (2, 1)
-
-    @pytest.mark.parametrize("kind", ["VIRTUAL", "PHYSICAL"])
-    def test_is_noted_with_the_asset_whatever_its_kind(self, kind: str) -> None:
-        asset = SettledAsset(7, UUID(int=7), kind, UUID(int=8), DAY, LATER)
-        entry = rebuilding._write_entry(asset, [DAY, LATER])
-        assert (entry.resource, entry.subject_organisation_id) == (
-            f"{kind.lower()}-assets/{UUID(int=7)}",
-            UUID(int=8),
-        )
-        assert entry.details == {"days": 2, "first": "2026-03-29", "last": "2026-10-25"}
-
-    async def test_shows_the_first_of_very_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rebuilding, "MAX_SHOWN", 3)
-        report = RebuildReport(2)
-        for day in (DAY, LATER):
-            found = [Difference(UUID(int=1), day, name, None, 1.0, 2.0) for name in ("buy_cost_eur", "sell_volume_mwh")]
-            report.add([day], [(one, FactSource.WHOLESALE) for one in found])
-        assert [one.day for one in report.differences] == [DAY, DAY, LATER]
-        assert (report.compared_days, report.differing_days) == (2, 2)
-
-    async def test_finds_nothing_where_nothing_is_wrong(self, world: World, asset: UUID) -> None:
-        key = await world.key_of(asset)
-        revision = await world.pool.fetchval("select revision from settled_asset where asset_key = $1", key)
-        outcome = await rebuild(world.pool, [asset], only_check=False)
-        assert outcome.differing_days == 0
-        now = await world.pool.fetchval("select revision from settled_asset where asset_key = $1", key)
-        assert now == revision, "no settlement had to wait"
 
     async def test_tells_those_who_follow_and_the_audit_log(self, world: World, asset: UUID) -> None:
         key = await world.key_of(asset)
@@ -296,8 +232,3 @@ class TestTheCommand:
         assert mended.returncode == 0
         assert "1 differed and were made anew" in mended.stdout
         assert (await rebuild(world.pool, [asset], only_check=True)).differing_days == 0
-
-    async def test_says_in_a_sentence_that_there_is_no_such_asset(self, database_url: str) -> None:
-        done = await asyncio.to_thread(self.run, database_url, "--asset", str(uuid4()))
-        assert done.returncode == 1
-        assert done.stderr.startswith("There is no asset")

@@ -11,12 +11,11 @@ from uuid import UUID
 
 import httpx2
 import pytest
-from tests.emitted import events_of
 from tests.revenue.world import World
 
 from gridloom.kernel.permission import Permission
 from gridloom.platform.http import encode_cursor
-from gridloom.settlements import activations, recording, routes
+from gridloom.settlements import recording, routes
 from gridloom.settlements.model import Origin
 from gridloom.settlements.recording import Recorder
 
@@ -117,36 +116,6 @@ class TestActivations:
             answer = await operator.post("/settlements/wholesale-trades", json=[row])
             assert answer.status_code == status, (day, volume, answer.text)
 
-    async def test_of_several_days_are_stored_by_one_request(
-        self, operator: httpx2.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        virtual = await world.virtual_asset()
-        revalidated = []
-
-        async def enqueue(db: Any, asset: Any, now: datetime) -> None:
-            revalidated.append(asset.key)
-
-        monkeypatch.setattr(activations, "enqueue_revalidation", enqueue)
-        rows = [
-            {
-                "assetID": str(virtual),
-                "time": f"2026-05-{day}T12:00:00Z",
-                "direction": "POS",
-                "volume": 0.5,
-                "price": 90,
-            }
-            for day in ("04", "01", "02")
-        ]
-        answer = await operator.post("/settlements/afrr-energy", json=rows)
-        assert answer.status_code == 200, answer.text
-        stored = await world.pool.fetch(
-            """select to_timestamp(day * 86400::bigint)::date as day from virtual_activation
-               where asset_key = (select key from asset where id = $1) and up_kwh[49] = 500 order by day""",
-            virtual,
-        )
-        assert [row["day"] for row in stored] == [date(2026, 5, day) for day in (1, 2, 4)]
-        assert revalidated == [await world.key_of(virtual)]
-
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:
@@ -176,11 +145,6 @@ class TestEveryKind:
         participant = await new_organisation()
         answer = await participant.admin.post(f"/settlements/{kind}", json=[{"assetID": str(asset), **KINDS[kind]}])
         assert answer.status_code == 403
-
-    async def test_is_read_by_its_owner_only(self, new_organisation: Any, asset: UUID, kind: str) -> None:
-        stranger = await new_organisation()
-        assert (await stranger.admin.get(f"/settlements/{kind}")).json() == []
-        assert (await stranger.admin.get(f"/settlements/{kind}", params={"asset-id": str(asset)})).status_code == 403
 
     async def test_names_faults_and_records_nothing(self, operator: httpx2.AsyncClient, asset: UUID, kind: str) -> None:
         row = {"assetID": str(asset), **KINDS[kind]}
@@ -266,28 +230,6 @@ class TestPlausibility:
         twice = [{**trade, "volume": 1}, {**trade, "volume": 2}]
         answer = await operator.post("/settlements/wholesale-trades", json=twice)
         assert (answer.status_code, answer.json()["type"]) == (422, "/docs/problems/contradicting-rows")
-
-    async def test_knows_the_rating_of_a_battery(self, operator: httpx2.AsyncClient, world: World) -> None:
-        battery = await world.physical_asset(5.0)
-        await world.rate(battery, 20.0, datetime(2026, 3, 29, 2, tzinfo=UTC))
-        row = {"assetID": str(battery), **KINDS["fcr"], "capacity": 12}
-        answer = await operator.post("/settlements/fcr", json=[row, {**row, "product": "NEGPOS_04_08"}])
-        assert [error["pointer"] for error in answer.json()["errors"]] == ["/0/capacity"]
-
-    async def test_knows_what_a_battery_charges_and_what_it_discharges_with(
-        self, operator: httpx2.AsyncClient, world: World
-    ) -> None:
-        """8 MW of charging and 12 MW of discharging, of a virtual battery and of a real one."""
-        for asset in (await world.virtual_asset(10.0), await world.physical_asset(10.0)):
-            row = {"assetID": str(asset), **KINDS["afrr-capacity"]}
-            rows = [
-                {**row, "product": f"{direction}_{hour:02}_{hour + 4:02}", "capacity": capacity}
-                for hour, (direction, capacity) in enumerate((("NEG", 8), ("NEG", 9), ("POS", 12), ("POS", 13)))
-                for hour in [4 * hour]
-            ]
-            answer = await operator.post("/settlements/afrr-capacity", json=rows)
-            pointers = [error["pointer"] for error in answer.json()["errors"]]
-            assert pointers == ["/1/capacity", "/3/capacity"], asset
 
 
 class TestFormats:
@@ -438,15 +380,6 @@ class TestEvent:
         data = events[0]["data"]
         assert data == {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T02:00:00Z"}
 
-    async def test_of_a_trade_ends_with_its_quarter_hour(
-        self, operator: httpx2.AsyncClient, asset: UUID, world: World
-    ) -> None:
-        row = {"assetID": str(asset), **KINDS["wholesale-trades"]}
-        assert (await operator.post("/settlements/wholesale-trades", json=[row])).status_code == 200
-        [told] = await events_of(world.pool, world.organisation_id, subject=f"virtual-assets/{asset}")
-        assert (told.type, told.permission) == ("data-points.updated", "Read:revenue")
-        assert told.data == {"start": "2026-03-29T00:00:00Z", "end": "2026-03-29T00:15:00Z"}
-
     async def test_spans_all_that_changed_of_an_asset(
         self, operator: httpx2.AsyncClient, asset: UUID, world: World
     ) -> None:
@@ -471,25 +404,6 @@ class TestEvent:
             f"virtual-assets/{asset}",
         )
         assert [event["data"] for event in told] == [{"start": "2026-03-29T02:00:00Z", "end": "2026-04-02T06:00:00Z"}]
-
-    async def test_of_a_moved_contract_spans_where_it_was_as_well(
-        self, operator: httpx2.AsyncClient, asset: UUID, world: World
-    ) -> None:
-        row = {"assetID": str(asset), **KINDS["tolling-contracts"]}
-        moved = {**row, "start": "2028-01-01T00:00:00+01:00", "end": "2029-01-01T00:00:00+01:00"}
-        for sent in (row, moved):
-            assert (await operator.post("/settlements/tolling-contracts", json=[sent])).status_code == 200
-        told = await world.pool.fetch(
-            """
-            select event_id, data from event_outbox where subject = $1
-            union select id, data from event where subject = $1
-            """,
-            f"virtual-assets/{asset}",
-        )
-        ends = ("2026-12-31T23:00:00Z", "2028-12-31T23:00:00Z")
-        assert sorted((event["data"]["start"], event["data"]["end"]) for event in told) == [
-            ("2025-12-31T23:00:00Z", end) for end in ends
-        ]
 
 
 class TestACursor:

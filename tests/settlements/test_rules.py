@@ -17,17 +17,14 @@ from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FACT_KINDS,
     FCR_AWARDS,
-    TOLLING_CONTRACTS,
     WHOLESALE_TRADES,
     AFRRCapacityAward,
     FCRAward,
-    TollingContract,
     WholesaleTrade,
 )
 from gridloom.settlements.rules import (
     ContradictingRows,
     DeliveryBeyondBlock,
-    UnknownSettledAsset,
     columns_of,
     deduplicate,
     to_fixed_point,
@@ -91,27 +88,6 @@ class TestTrade:
         columns_of(WHOLESALE_TRADES, [trade(time=first), trade(time=end - quarter)])
         assert pointers(WHOLESALE_TRADES, [trade(time=first - quarter), trade(time=end)]) == ["/0/time", "/1/time"]
 
-    def test_was_executed_at_an_instant_of_milliseconds(self) -> None:
-        executed_at = datetime(2026, 3, 28, 12, 0, 1, 123_600, tzinfo=UTC)
-        columns = columns_of(WHOLESALE_TRADES, [trade(executed_at=executed_at)])
-        assert columns["executed_at"].tolist() == [executed_at.replace(microsecond=123_000).timestamp()]
-
-    @pytest.mark.parametrize("amount", [float("nan"), float("inf")])
-    def test_is_of_numbers(self, amount: float) -> None:
-        """Of a file of columns, which may hold what a number on the wire cannot be."""
-        rows = [trade(), trade(volume=amount), trade(price=amount)]
-        with pytest.raises(BadRequest) as caught:
-            columns_of(WHOLESALE_TRADES, rows)
-        found = {(error.pointer, error.detail) for error in caught.value.errors}
-        assert found >= {("/1/volume", "is not a number"), ("/2/price", "is not a number")}
-
-    def test_is_named_among_the_first_hundred_faults(self) -> None:
-        twice_wrong = [trade(time=datetime(2026, 3, 29, 0, 7, tzinfo=UTC), price=1.005)] * 60
-        with pytest.raises(BadRequest) as caught:
-            columns_of(WHOLESALE_TRADES, twice_wrong)
-        assert len(caught.value.errors) == 100
-        assert caught.value.detail.endswith(" and 20 more")
-
     def test_names_no_nul(self) -> None:
         with pytest.raises(BadRequest) as caught:
             columns_of(WHOLESALE_TRADES, [trade(), trade(trade_id="a\0")])
@@ -154,17 +130,6 @@ class TestAward:
             columns_of(FCR_AWARDS, [award(delivery_day=day), award(delivery_day=day, delivery_hours=hours + 0.25)])
         assert [error.pointer for error in caught.value.errors] == ["/1/deliveryHours"]
 
-    def test_is_priced_to_the_millionth(self) -> None:
-        columns_of(FCR_AWARDS, [award(settlement_price=22.286667)])
-        assert pointers(FCR_AWARDS, [award(settlement_price=22.2866667)]) == ["/0/settlementPrice"]
-
-
-class TestToll:
-    def test_ends_after_its_start(self) -> None:
-        moment = datetime(2026, 1, 1, tzinfo=UTC)
-        row = TollingContract(asset_id=str(ASSET), contract_id="c", start=moment, end=moment, annual_price=1.0)
-        assert pointers(TOLLING_CONTRACTS, [row]) == ["/0/end"]
-
 
 class TestAKind:
     def test_is_itself_again_after_it_went_to_another_process(self) -> None:
@@ -184,16 +149,3 @@ class TestBatch:
             deduplicate(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
         assert [error.pointer for error in caught.value.errors] == ["/2/assetID", "/4/assetID"]
         assert "row 0" in caught.value.errors[0].detail
-
-    def test_knows_a_trade_by_its_period_and_side_too(self) -> None:
-        later = datetime(2026, 3, 29, 0, 15, tzinfo=UTC)
-        rows = [trade(), trade(time=later, price=2.0), trade(side="SELL", price=3.0)]
-        batch = deduplicate(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
-        assert batch.columns["price_eur_mwh"].tolist() == [10.0, 2.0, 3.0]
-
-    def test_names_the_rows_of_unknown_assets(self) -> None:
-        other = UUID(int=1)
-        columns = columns_of(WHOLESALE_TRADES, [trade(), trade(asset_id=str(other))])
-        with pytest.raises(UnknownSettledAsset) as caught:
-            deduplicate(WHOLESALE_TRADES, columns, {ASSET: 7})
-        assert [error.pointer for error in caught.value.errors] == ["/1/assetID"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 from uuid import UUID
@@ -120,7 +120,3 @@ async def books(fresh_app: Callable[..., Awaitable[Application]]) -> AsyncIterat
             second,
         )
         yield Books(edge, people, operator, owner, traders, assets[0], assets[1], battery, second)
-
-
-def days_from(first: date, count: int) -> list[date]:
-    return [first + timedelta(days=place) for place in range(count)]

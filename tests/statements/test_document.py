@@ -17,7 +17,7 @@ from msgspec import UNSET
 from tests.statements.conftest import FEBRUARY, JANUARY, Books
 
 from gridloom.revenue.statement.model import LineType
-from gridloom.statements.document import pdf, wording
+from gridloom.statements.document import pdf
 from gridloom.statements.document.pdf import render_pdf
 from gridloom.statements.document.tables import render_csv
 from gridloom.statements.model import CORRECTION
@@ -101,10 +101,6 @@ def make_figures(count: int) -> StatementFigures:
 def make_corrections(count: int) -> list[IssuedLine]:
     line = make_statement(0).lines[0]
     return [msgspec.structs.replace(line, amount=Decimal(10 + place)) for place in range(count)]
-
-
-def count_pages(body: bytes) -> int:
-    return len(re.findall(rb"/Type /Page\b", body))
 
 
 @pytest.fixture
@@ -240,32 +236,9 @@ class TestThePDF:
         render_pdf(make_statement(**changes))
         assert written == re.split(r"[|\n]", WHOLE.strip("\n"))
 
-    def test_shows_every_battery_on_the_pages_that_it_takes(self, written: list[str]) -> None:
-        count = pdf.LINES_A_PAGE + 1
-        render_pdf(make_statement(figures=make_figures(count)))
-        assert [text for text in written if text.startswith("Battery ")] == [f"Battery {n}" for n in range(count)]
-
     def test_is_the_same_bytes_each_time(self) -> None:
         assert render_pdf(make_statement()) == render_pdf(make_statement())
         assert render_pdf(make_statement()) != render_pdf(make_statement(number="2026-0010"))
-
-    def test_says_whose_it_is_what_is_paid_and_that_it_is_no_invoice(self, written: list[str]) -> None:
-        body = render_pdf(make_statement(4))
-        assert body.startswith(b"%PDF-")
-        for text in (
-            "2026-0009",
-            "Nordlicht Trading GmbH",
-            "Fleetinsel 7",
-            "Statement, September 2026",
-            "Abrechnung September 2026",
-            "€2,264.12",
-            "Payable by Nordlicht Trading GmbH /",
-            "Zahlbetrag",
-            "Fri 9 Oct 2026 14:02",
-            "Wholesale trading, corrects 2026-0008",
-            *wording.NO_INVOICE,
-        ):
-            assert text in written, text
 
     @pytest.mark.parametrize(
         ("lines", "corrections", "address_lines"),
@@ -296,30 +269,6 @@ class TestThePDF:
                 assert not one.touches(other), (one, other)
             assert not any(one.is_struck_by(rule) for rule in rules), one
 
-    def test_shows_the_figures_of_the_month_and_of_each_battery(self, written: list[str]) -> None:
-        render_pdf(make_statement(figures=make_figures(2)))
-        for texts in (
-            ["Rated power, time-weighted", "Nennleistung, zeitgewichtet", "23.4 MW"],
-            ["Lines of the month per MW", "Posten des Monats je MW", "\u221243.22 EUR/MW"],
-            ["Measured of that energy", "Davon gemessen", "75.0 %"],
-            [
-                "Battery 0",
-                "TenneT",
-                "10.0",
-                "30",
-                "1,234.6",
-                "1,111.1",
-                "41.5 of 45.0",
-                "98.7 %",
-                "50.0 %",
-                "\u221298.77",
-            ],
-            ["Battery 1", "TenneT", "11.0", "30", "1,234.6", "1,111.1", "41.5", "98.7 %", "–", "\u221298.77"],
-        ):
-            place = written.index(texts[0])
-            assert written[place : place + len(texts)] == texts
-        assert wording.AVAILABILITY[0] not in written, "of which there is no figure"
-
     def test_shows_some_corrections_ahead_and_says_how_many_more_there_are(self, written: list[str]) -> None:
         corrections = make_corrections(pdf.MAX_CORRECTIONS_AHEAD + 2)
         render_pdf(make_statement(lines=corrections[:-2]))
@@ -328,27 +277,6 @@ class TestThePDF:
         place = written.index("… and 2 more behind / und 2 weitere umseitig")
         ahead = [text for text in written[written.index("Corrections /") : place] if text.endswith(".00")]
         assert ahead[: pdf.MAX_CORRECTIONS_AHEAD] == [f"{10 + place}.00" for place in range(pdf.MAX_CORRECTIONS_AHEAD)]
-
-    def test_counts_the_pages_of_its_batteries_among_all(self, written: list[str]) -> None:
-        for count, pages in ((0, 2), (1, 3), (pdf.LINES_A_PAGE, 3), (pdf.LINES_A_PAGE + 1, 4)):
-            written.clear()
-            assert count_pages(render_pdf(make_statement(figures=make_figures(count)))) == pages
-            assert f"Page {pages} of {pages} / Seite {pages} von {pages}" in written
-
-    def test_of_nothing_to_pay_is_no_demand(self, written: list[str]) -> None:
-        render_pdf(make_statement(total=Decimal(0), lines=make_statement().lines[:-1]))
-        assert "Paid to Nordlicht Trading GmbH /" in written
-        assert "Corrections /" not in written, "there are none"
-
-    def test_numbers_its_pages_and_has_every_line(self, written: list[str]) -> None:
-        count = 3 * pdf.LINES_A_PAGE
-        body = render_pdf(make_statement(count - 1))
-        assert count_pages(body) == 4
-        assert [text for text in written if text.startswith("Page ")] == [
-            f"Page {place} of 4 / Seite {place} von 4" for place in range(1, 5)
-        ]
-        assert sum(text in ("100.00", "\u22121,234.56") for text in written) == count - 1
-        assert count_pages(render_pdf(make_statement(count))) == 5
 
     @pytest.mark.parametrize("name", ["Łódź Sp. z o.o.", "東京電力", "=1+1", "a" * 200, "", "\u202eevil", "🔋"])
     def test_takes_any_name(self, name: str) -> None:
@@ -371,12 +299,6 @@ class TestThePDF:
         assert "2026-09 (preliminary)" in written
         assert not any("details on" in text for text in written), "there is no other page"
 
-    @pytest.mark.parametrize(("lines", "pages"), [(3, "2"), (2 * pdf.LINES_A_PAGE, "2–4")])
-    def test_says_on_which_pages_the_details_are(self, written: list[str], lines: int, pages: str) -> None:
-        render_pdf(make_statement(lines))
-        [said] = [text for text in written if "details on" in text]
-        assert said.endswith(f"details on {pages} / Einzelheiten auf Seite {pages}")
-
     @pytest.mark.parametrize(
         ("name", "drawn"), [("Łódź Sp. z o.o.", "Łódz Sp. z o.o."), ("Hồ 東", "Ho ?"), ("A🔋B", "A?B")]
     )
@@ -385,12 +307,6 @@ class TestThePDF:
     ) -> None:
         render_pdf(make_statement())
         assert pdf._make_drawable(name) == drawn
-
-    def test_names_every_line_in_both_languages(self) -> None:
-        for line in (*LineType, CORRECTION):
-            english, german = wording.name_line(line)
-            assert english
-            assert german, line
 
 
 class TestTheCSV:
@@ -441,11 +357,6 @@ class TestTheCSV:
             figures.assets[0].name = f"{start}cmd()"
             rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[], figures=figures)).decode())))
             assert {row["assetName"] for row in rows} == {"", f"'{start}cmd()"}
-
-    def test_has_a_row_for_a_figure_that_is_zero(self) -> None:
-        figures = StatementFigures(assets=[], rated_power=0.0)
-        rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[], figures=figures)).decode())))
-        assert [(row["figure"], row["value"], row["unit"]) for row in rows] == [("ratedPower", "0.0", "MW")]
 
 
 class TestOverHTTP:

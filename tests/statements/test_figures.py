@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
 import pytest
-from msgspec import UNSET, structs
 from tests.statements.conftest import APRIL, JANUARY, Books
 from tests.virtual_assets.test_draft import asset_of_five_days
 
@@ -20,14 +18,11 @@ from gridloom.delivery.inputs.store import PhysicalParameters
 from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
-from gridloom.kernel.market_time import market_day_window, period_number, period_start
+from gridloom.kernel.market_time import market_day_window, period_number
 from gridloom.revenue.model import ReportBuckets
-from gridloom.revenue.statement.model import LineType, StatementEntry
-from gridloom.statements import entries
 from gridloom.statements import figures as month_figures
 from gridloom.statements.figures import (
     AssetMonth,
-    _find_share,
     load_battery_month,
     show_figures,
     sum_up_battery,
@@ -97,40 +92,6 @@ class TestAVirtualBattery:
         assert (month.days, month.rated_mw, month.availability, month.earned_eur) == (1, 1.0, 0.75, 80.0)
         assert sum_up_virtual(asset, asset.first, asset.first, kw, missing, 0.0) is None
 
-    def test_is_rated_by_the_mean_of_both_directions_and_limited_on_each_market_day(self) -> None:
-        asset = asset_of_five_days()
-        terms = replace(asset.terms, charge_kw=3000.0, discharge_kw=2000.0, daily_cycle_limit=1.5)
-        unlike, until = structs.replace(asset, terms=terms), asset.first + 96
-        month = sum_up_virtual(unlike, asset.first, until, np.zeros(96), np.zeros(96), 0.0)
-        assert month is not None
-        assert (month.days, month.cycle_limit, month.rated_mw) == (2, 3.0, 2.5), "a UTC day lies in two market days"
-
-    async def test_has_earned_on_the_markets_what_no_other_party_of_it_pays(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Of a line of each kind: the first is a cent, and each other ten times the one before it."""
-        asset, nothing = asset_of_five_days(), cast(Any, None)
-        lines = [StatementEntry(line, "X", np.array([0, 10**place])) for place, line in enumerate(LineType)]
-        missing = np.zeros(asset.end - asset.first)
-
-        async def load_open(*_asked: object) -> SimpleNamespace:
-            return SimpleNamespace(power_kw=missing)
-
-        async def virtual_entries(*_asked: object) -> list[StatementEntry]:
-            return lines
-
-        monkeypatch.setattr(entries, "load_open", load_open)
-        monkeypatch.setattr(entries, "virtual_entries", virtual_entries)
-        now = period_start(asset.first + 97)
-        scope = cast(Any, SimpleNamespace(first=asset.first - 9, end=asset.end + 9, now=now))
-        inputs = cast(Any, SimpleNamespace(shortfalls={asset.key: SimpleNamespace(missing=missing)}))
-        found, month = await entries._load_virtual(nothing, scope, asset, inputs)
-        assert (found, month is not None) == (lines, True)
-        assert month.days == 2  # type: ignore[union-attr]
-        of_markets = (LineType.TRADING, LineType.FCR, LineType.AFRR_CAPACITY, LineType.AFRR_ENERGY)
-        earned_cents = sum(10 ** list(LineType).index(line) for line in of_markets)
-        assert month.earned_eur == earned_cents / 100  # type: ignore[union-attr]
-
 
 class TestAStatement:
     def test_divides_its_lines_by_the_mw_and_weighs_batteries_by_what_they_were_asked(self) -> None:
@@ -193,10 +154,6 @@ class TestAStatement:
             ),
         ]
 
-    def test_without_mw_or_a_battery_leaves_out_what_it_cannot_say(self) -> None:
-        figures = show_figures(0.0, Decimal(5), [])
-        assert (figures.earned_per_mw, figures.availability_delivered, figures.measured_share) == (UNSET, UNSET, UNSET)
-
     async def test_that_is_issued_has_them_in_each_format_as_the_preliminary_one_had(self, books: Books) -> None:
         trader = books.traders[0]
         await books.trade(books.held, date(2028, 1, 10), 80.0)
@@ -249,30 +206,3 @@ class TestTheMonthOfABattery:
         assert asked == [([7], end), (["rated"], [start.timestamp()], [end.timestamp()])]
         idle = replace(planned, dispatch=replace(planned.dispatch, is_planned=np.zeros(3, dtype=bool)))
         assert await load_battery_month(nothing, 7, idle, month, FIRST + 2) is None
-
-    async def test_counts_up_to_the_instant_of_which_the_statement_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its dispatch is planned beyond that."""
-        asked: list[object] = []
-        nothing, month = cast(Any, None), Month.parse("2026-09")
-
-        async def load_performance(_db: object, *of: object) -> str:
-            asked.append(of)
-            return "done"
-
-        async def physical_entries(_db: object, _scope: object, key: int, *, performance: str) -> list[str]:
-            return [f"{key} {performance}"]
-
-        async def load_battery_month(_db: object, *of: object) -> str:
-            asked.append(of)
-            return "figures"
-
-        for stub in (load_performance, physical_entries, load_battery_month):
-            monkeypatch.setattr(entries, stub.__name__, stub)
-        now = market_day_window(DAY).start + timedelta(hours=5)
-        scope = cast(Any, SimpleNamespace(first=FIRST, end=FIRST + 2880, now=now, as_of=now))
-        found: Any = await entries._load_battery(nothing, scope, 7, month)
-        assert found == (["7 done"], "figures")
-        assert asked == [(7, FIRST, FIRST + 2880, now), (7, "done", month, FIRST + 20)]
-
-    def test_has_a_share_of_what_was_asked_where_anything_was(self) -> None:
-        assert (_find_share(0.0, 100.0), _find_share(25.0, 100.0), _find_share(25.0, 0.0)) == (0.0, 0.25, UNSET)

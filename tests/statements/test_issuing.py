@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
 from tests.emitted import Emitted, events_of
@@ -21,10 +19,10 @@ from gridloom.kernel.market_time import period_number
 from gridloom.platform.events.outbox import record_events
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
-from gridloom.statements import issuing, store
+from gridloom.statements import issuing
 from gridloom.statements.ledger_store import find_changed
-from gridloom.statements.missing_store import BackedLife, ZoneLife, list_backed_lives, list_zone_lives
-from gridloom.statements.model import Month, RunStatus, StatementRun
+from gridloom.statements.missing_store import ZoneLife, list_backed_lives, list_zone_lives
+from gridloom.statements.model import Month
 
 
 def by_line(statement: dict[str, Any]) -> dict[str, Decimal]:
@@ -133,33 +131,6 @@ class TestAMonth:
         assert (await books.operator.get("/statements/missing?month=2028")).status_code == 400
         assert await books.edge.pool.fetchval("select count(*) from statement_run") == 0
 
-    async def test_lacks_measurements_of_the_time_in_which_a_battery_stands_behind_something(
-        self, books: Books
-    ) -> None:
-        """Not of the days between; what meets or overlaps is one time."""
-        owned, spans = books.world(books.owner), ((5, 8), (6, 7), (8, 11), (20, 23), (21, 22), (29, 33))
-        battery = await owned.physical_asset(10)
-        midnights = {day: utc(date(2028, 1, 1) + timedelta(days=day - 1), 0) for day in range(1, 40)}
-        for first, end in spans:
-            held = books.world(books.traders[first % 2])
-            asset = await held.virtual_asset(1, start=midnights[first], end=midnights[end])
-            await owned.back(asset, battery, 1.0)
-        key = await owned.key_of(battery)
-        for month, expected in (
-            (
-                JANUARY,
-                [
-                    BackedLife(key, midnights[5], midnights[11]),
-                    BackedLife(key, midnights[20], midnights[23]),
-                    BackedLife(key, midnights[29], midnights[32]),
-                ],
-            ),
-            (FEBRUARY, [BackedLife(key, midnights[32], midnights[33])]),
-        ):
-            found = await list_backed_lives(books.edge.pool, Month.parse(month))
-            assert [life for life in found if life.asset_key == key] == expected, month
-            assert found == sorted(found, key=lambda life: (life.asset_key, life.start)), "those of a battery together"
-
     async def test_lacks_the_settlements_of_awards_on_its_own_days(self, books: Books) -> None:
         days = (date(2028, 1, 31), date(2028, 2, 1), date(2028, 2, 29), date(2028, 3, 1))
         asset, world = str(books.held), books.world(books.traders[0])
@@ -203,25 +174,6 @@ class TestAMonth:
         ], "but those that were settled"
 
 
-class TestARun:
-    async def test_goes_on_by_each_draft_that_is_written(self, books: Books) -> None:
-        month, now = Month.parse(JANUARY), datetime.now(UTC)
-        run = StatementRun(uuid4(), month, RunStatus.RUNNING, False, now, None, 0, 0, None)
-        async with books.edge.pool.acquire() as connection:
-            attempt = connection.transaction()
-            await attempt.start()
-            assert await store.add_run(connection, run, uuid4(), "[]") is None
-            await store.start_computing(connection, run.id, now, [(key, month) for key in (1, 2, 3)])
-            shown = []
-            for keys in ((1,), (2, 3)):
-                await store.write_drafts(connection, run.id, month, dict.fromkeys(keys, b"lines"), {})
-                found = await store.read_run(connection, run.id)
-                shown.append(None if found is None else found.progress)
-            assert await store.list_waiting(connection, run.id, 10) == []
-            await attempt.rollback()
-        assert shown == [1 / 4, 3 / 4], "the last part is to issue them"
-
-
 class TestAStatement:
     async def test_never_changes(self, books: Books) -> None:
         await books.trade(books.held, date(2028, 1, 10), 80.0)
@@ -233,64 +185,6 @@ class TestAStatement:
         await books.issue(FEBRUARY)
         for one in books.everyone:
             assert (await books.read(one, issued[one.id]["id"])).content == bodies[one.id]
-
-    async def test_is_corrected_by_the_earliest_open_month(self, books: Books) -> None:
-        await books.trade(books.held, date(2028, 1, 10), 80.0)
-        await books.issue(JANUARY)
-        january = await books.statement(books.traders[0], JANUARY)
-        await books.trade(books.held, date(2028, 1, 10), 85.0)
-        await books.issue(FEBRUARY)
-        february = await books.statement(books.traders[0], FEBRUARY)
-        [correction] = [line for line in february["lines"] if line["line"] == "CORRECTION"]
-        assert (correction["amount"], correction["day"], correction["counterparty"]) == (5, "2028-01-10", "MARKET")
-        assert correction["corrects"] == {
-            "month": JANUARY,
-            "line": "TRADING",
-            "statementID": january["id"],
-            "number": "2028-0001",
-        }
-        assert february["corrects"] == [
-            {"month": JANUARY, "amount": 5, "statementID": january["id"], "number": "2028-0001"}
-        ]
-        assert (february["total"], february["figures"]["earnedPerMW"]) == (-28_995, -2900), "of its own lines alone"
-        await books.trade(books.held, date(2028, 1, 10), 84.0)
-        march = await books.statement(books.traders[0], MARCH)
-        assert march["status"] == "PRELIMINARY"
-        assert by_line(march)["CORRECTION"] == -1
-        assert march["corrects"] == [
-            {"month": JANUARY, "amount": -1, "statementID": january["id"], "number": "2028-0001"}
-        ]
-        april = await books.statement(books.traders[0], APRIL)
-        assert "CORRECTION" not in by_line(april)
-
-    async def test_is_corrected_once_by_a_fact_that_is_taken_back(self, books: Books) -> None:
-        """Nothing is left of what was accounted for the battery, and that is accounted too."""
-        day = date(2028, 1, 10)
-        await books.trade(books.second, day, 80.0)
-        await books.issue(JANUARY)
-        await books.trade(books.second, day, 80.0, volume="0")
-        await books.issue(FEBRUARY)
-        february, march = [by_line(await books.statement(books.owner, month)) for month in (FEBRUARY, MARCH)]
-        assert february["CORRECTION"] == -80
-        assert "CORRECTION" not in march
-
-    async def test_is_computed_again_where_something_was_recorded_since_and_for_the_batteries_behind_that(
-        self, books: Books
-    ) -> None:
-        """What was activated of a virtual asset is no imbalance of its batteries."""
-        pool, world, january = books.edge.pool, books.world(books.owner), Month.parse(JANUARY)
-        since = await pool.fetchval("select platform_now() - interval '1 minute'")
-        keys = [await world.key_of(id) for id in (books.held, books.other, books.battery, books.second)]
-        for key, recorded_at in ((keys[2], since - timedelta(days=1)), (keys[3], since + timedelta(seconds=1))):
-            await pool.execute(
-                "insert into measured_day (asset_key, day, version, recorded_at, body) values ($1, $2, 1, $3, '')",
-                key,
-                date(2028, 1, 1),
-                recorded_at,
-            )
-        assert await find_changed(pool, keys, [january], since) == {(keys[3], january)}
-        await books.trade(books.other, date(2028, 1, 10), 80.0)
-        assert await find_changed(pool, keys, [january], since) == {(key, january) for key in keys[1:]}
 
     async def test_is_computed_again_where_a_fact_touches_it_and_no_other(self, books: Books) -> None:
         pool, world = books.edge.pool, books.world(books.owner)
@@ -344,17 +238,6 @@ class TestAStatement:
             assert await touched(db, held) == [FEBRUARY, MARCH], "by reserve that turns out not to have been held"
             await undone.rollback()
 
-    async def test_is_computed_again_where_a_toll_of_it_was_moved_away(self, books: Books) -> None:
-        pool, key = books.edge.pool, await books.world(books.owner).key_of(books.battery)
-        months = [Month.parse(month) for month in (JANUARY, FEBRUARY, MARCH)]
-        await books.toll(books.battery, date(2028, 1, 10), date(2028, 2, 10), 1000)
-        await pool.execute("select pg_sleep(0.002)")
-        since = await pool.fetchval("select platform_now()")
-        assert await find_changed(pool, [key], months, since) == set()
-        await pool.execute("select pg_sleep(0.002)")
-        await books.toll(books.battery, date(2028, 3, 10), date(2028, 3, 20), 1000)
-        assert await find_changed(pool, [key], months, since) == {(key, month) for month in months}
-
     async def test_is_computed_again_where_a_price_of_its_first_hour_on_the_markets_clock_was_published(
         self, books: Books
     ) -> None:
@@ -365,59 +248,6 @@ class TestAStatement:
         assert answer.status_code == 200, answer.text
         key = await books.world(books.owner).key_of(books.held)
         assert await find_changed(pool, [key], months, since) == {(key, months[1])}
-
-    async def test_is_computed_again_where_a_contract_of_any_issued_month_was_changed(self, books: Books) -> None:
-        pool, months = books.edge.pool, [Month.parse(month) for month in (JANUARY, FEBRUARY, MARCH)]
-        since = await pool.fetchval("select platform_now() - interval '1 minute'")
-        key = await books.world(books.owner).key_of(books.second)
-        for first, last, contract in ((10, 20, "a"), (31, 32, "b")):
-            start, end = date(2028, 1, 1) + timedelta(days=first), date(2028, 1, 1) + timedelta(days=last)
-            await books.toll(books.second, start, end, 36_600, contract)
-        assert await find_changed(pool, [key], months, since) == {(key, month) for month in months[:2]}
-        assert await find_changed(pool, [key], months[1:], since) == {(key, months[1])}
-        assert await find_changed(pool, [key], months[2:], since) == set()
-
-    async def test_is_corrected_as_the_documentation_computes_it(self, books: Books) -> None:
-        """docs/statements.md: 10 MWh at 84.10, then 84.60, then 84.20."""
-        day, trader, corrections = date(2028, 1, 12), books.traders[0], []
-        await books.trade(books.held, day, 84.10, "10")
-        await books.issue(JANUARY)
-        for month, price in ((FEBRUARY, 84.60), (MARCH, 84.20)):
-            await books.trade(books.held, day, price, "10")
-            await books.issue(month)
-            corrections.append(by_line(await books.statement(trader, month))["CORRECTION"])
-        issued = by_line(await books.statement(trader, JANUARY))["TRADING"]
-        assert [issued, *corrections] == [Decimal("841.00"), Decimal("5.00"), Decimal("-4.00")]
-        assert issued + sum(corrections) == 842
-
-    async def test_tells_by_its_digest_what_was_issued_before(self, books: Books) -> None:
-        for month in (JANUARY, FEBRUARY, MARCH):
-            await books.issue(month)
-        rows = await books.edge.pool.fetch(
-            "select body, digest from statement where organisation_id = $1 order by month", books.owner.id
-        )
-        before = b""
-        for row in rows:
-            before = hashlib.sha256(before + row["body"]).digest()
-            assert row["digest"] == before
-
-    async def test_is_corrected_on_both_sides(self, books: Books) -> None:
-        await books.issue(JANUARY)
-        await books.toll(books.other, date(2028, 1, 1), date(2028, 2, 1), 36_600)
-        await books.issue(FEBRUARY)
-        paid = await books.statement(books.traders[1], FEBRUARY)
-        earned = await books.statement(books.owner, FEBRUARY)
-        assert by_line(paid)["CORRECTION"] == -by_line(earned)["CORRECTION"] == Decimal("-31000.00")
-        assert "CORRECTION" not in by_line(await books.statement(books.traders[0], FEBRUARY))
-
-    async def test_is_corrected_where_a_contract_was_moved_out_of_its_month(self, books: Books) -> None:
-        await books.toll(books.held, date(2028, 1, 1), date(2028, 2, 1), 36_600)
-        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '2 days'")
-        await books.issue(JANUARY)
-        await books.toll(books.held, date(2028, 5, 1), date(2028, 6, 1), 36_600)
-        await books.issue(FEBRUARY)
-        corrected = [by_line(await books.statement(one, FEBRUARY))["CORRECTION"] for one in books.everyone[:2]]
-        assert corrected == [Decimal(-31_000), Decimal(31_000)]
 
     async def test_is_corrected_where_rated_power_is_recorded_that_reaches_back(self, books: Books) -> None:
         """A toll of 366 EUR/MW a day on 20 MW, of which half turn out to be missing from the 17th of January on."""
@@ -513,13 +343,6 @@ class TestAStatement:
         answer = await books.owner.viewer.get(f"/organisations/{books.owner.id}/statements?{query}")
         assert [one["month"] for one in answer.json()] == months
 
-    async def test_of_a_misspelt_month_is_answered_with_an_example(self, books: Books) -> None:
-        answer = await books.owner.viewer.get(f"/organisations/{books.owner.id}/statements?month=2026-13")
-        assert (answer.status_code, answer.json()["detail"]) == (
-            400,
-            "The query parameter month: Expected a month, such as 2026-09.",
-        )
-
 
 class TestNumbers:
     async def test_have_no_gap_and_count_by_the_year_of_issue(self, books: Books) -> None:
@@ -542,15 +365,6 @@ class TestNumbers:
 
 
 class TestRaces:
-    async def test_the_run_that_came_too_late_is_told_which_one_is_under_way(self, books: Books) -> None:
-        async def ask(id: UUID) -> UUID | None:
-            month, asked_at = Month.parse(JANUARY), datetime(2028, 2, 1, tzinfo=UTC)
-            run = StatementRun(id, month, RunStatus.RUNNING, False, asked_at, None, 0, 0, None)
-            return await store.add_run(books.edge.pool, run, books.held, "[]")
-
-        assert await ask(books.held) is None
-        assert await ask(books.battery) == books.held
-
     async def test_of_two_runs_one_issues_the_month(self, books: Books) -> None:
         answers = await asyncio.gather(*(books.ask(JANUARY) for _ in range(6)))
         assert sorted(answer.status_code for answer in answers) == [202] + [409] * 5
@@ -561,20 +375,6 @@ class TestRaces:
         assert (await books.wait(run))["status"] == "DONE"
         assert (await books.operator.get(taken.headers["Location"])).json()["id"] == run
         assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
-
-    async def test_a_correction_while_issuing_is_in_the_statement_or_in_the_next(self, books: Books) -> None:
-        await books.trade(books.held, date(2028, 1, 10), 80.0)
-
-        async def correct() -> None:
-            for price in range(81, 101):
-                await books.trade(books.held, date(2028, 1, 10), float(price))
-
-        await asyncio.gather(books.issue(JANUARY), correct())
-        await books.issue(FEBRUARY)
-        trader = books.traders[0]
-        january, february = [await books.statement(trader, month) for month in (JANUARY, FEBRUARY)]
-        corrected = by_line(february).get("CORRECTION", Decimal(0))
-        assert by_line(january)["TRADING"] + corrected == 100
 
     async def test_a_correction_that_commits_after_the_run_is_not_lost(self, books: Books) -> None:
         """Recorded before the run and committed after it: a later run looks at it again."""

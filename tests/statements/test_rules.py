@@ -6,47 +6,37 @@ import hashlib
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import RFC_4122, UUID, uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 import numpy as np
 import pytest
-from msgspec import UNSET
 
-from gridloom.delivery.performance.measured import MeasuredMean, Measurements
-from gridloom.kernel.market_time import market_day_window, period_number
-from gridloom.kernel.window import Window
+from gridloom.kernel.market_time import period_number
 from gridloom.platform.jobs import JobRun
 from gridloom.revenue.statement.model import LineType
-from gridloom.statements import issuing, ledger_store, missing_store, store
+from gridloom.statements import issuing, missing_store, store
 from gridloom.statements import missing as missing_facts
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
-from gridloom.statements.entries import EMPTY, MonthAccounts, pack_entries
-from gridloom.statements.figures import AssetMonth
-from gridloom.statements.issuing import _Issuing, _sum_amounts, _write_statements
+from gridloom.statements.issuing import _Issuing, _write_statements
 from gridloom.statements.missing_store import BackedLife, ZoneLife
 from gridloom.statements.model import (
     IssuedReference,
     LineSums,
     Month,
-    PartyEntry,
     RunStatus,
     StatementRun,
-    statement_id,
 )
 from gridloom.statements.rules import (
     AlreadyIssued,
     EarlierMonthOpen,
     MonthNotOver,
     check_month,
-    in_order,
-    subtract_entries,
-    sum_by_organisation,
     sum_over_parties,
     sum_parties,
 )
 from gridloom.statements.store import Letterhead
-from gridloom.statements.views import CorrectedLine, IssuedStatement, StatementFigures
+from gridloom.statements.views import IssuedStatement, StatementFigures
 
 pytestmark = pytest.mark.pure
 
@@ -73,31 +63,6 @@ class TestItsDispatch:
         nothing: Any = None
         found = await missing_facts._find_undispatched(nothing, JANUARY)
         assert [gap.periods for gap in found] == ([] if missing is None else [missing])
-
-    async def test_is_missing_of_each_zone_by_its_own_life(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of a zone that was never dispatched for all of its life, which does not begin with the month."""
-        first, day = JANUARY.window.start, timedelta(days=1)
-        lives = [
-            ZoneLife("50Hertz", first + 20 * day, first + 30 * day),
-            ZoneLife("Amprion", first + 5 * day, first + 9 * day),
-            ZoneLife("TenneT", first, first + 12 * day),
-        ]
-
-        async def read_final_until(db: Any) -> dict[str, int]:
-            return {"Amprion": period_number(first + 8 * day), "TenneT": period_number(first + 10 * day)}
-
-        async def list_zone_lives(db: Any, month: Month) -> list[ZoneLife]:
-            return lives
-
-        monkeypatch.setattr(missing_facts, "read_final_until", read_final_until)
-        monkeypatch.setattr(missing_store, "list_zone_lives", list_zone_lives)
-        nothing: Any = None
-        found = await missing_facts._find_undispatched(nothing, JANUARY)
-        assert [(gap.delivery_zone, gap.periods) for gap in found] == [
-            ("50Hertz", 10 * 96),
-            ("Amprion", 96),
-            ("TenneT", 2 * 96),
-        ]
 
 
 class TestItsPrices:
@@ -129,26 +94,6 @@ class TestItsPrices:
         span = period_number(MARCH.window.start), period_number(MARCH.window.end)
         assert asked == [("REBAP_DE", *span), ("DAY_AHEAD_DE_LU", *span)]
 
-    async def test_are_listed_with_all_else_that_is_missing_up_to_a_thousand(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        counts = {"_find_missing_prices": 62, "_find_unsettled": 900, "_find_undispatched": 4, "_find_unmeasured": 60}
-
-        def list_gaps(name: str, count: int) -> Any:
-            async def find(db: Any, month: Month) -> list[tuple[str, int]]:
-                return [(name, number) for number in range(count)]
-
-            return find
-
-        for name, count in counts.items():
-            monkeypatch.setattr(missing_facts, name, list_gaps(name, count))
-        nothing: Any = None
-        found: list[Any] = await missing_facts.find_gaps(nothing, MARCH)
-        assert [(name, sum(one == name for one, _ in found)) for name in counts] == [
-            *list(counts.items())[:3],
-            ("_find_unmeasured", 1000 - 62 - 900 - 4),
-        ]
-
 
 class TestItsMeasurements:
     async def test_are_missing_of_batteries_that_were_measured_for_less_than_95_hundredths_of_their_time(
@@ -175,26 +120,6 @@ class TestItsMeasurements:
             (UUID(int=102), 0.95),
             (UUID(int=104), 0.0),
         ]
-
-    async def test_are_the_mean_share_of_the_quarter_hours_of_a_life(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From the one that it begins in to the one that it ends in."""
-        first = JANUARY.window.start
-        asked: list[Any] = []
-
-        async def load_measurements(db: Any, *of: int) -> Measurements:
-            asked.append(of)
-            count = of[2] - of[1]
-            share, other = np.array([1.0, 0.2, 0.3, 0.0])[:count], np.ones(count)
-            return Measurements(MeasuredMean(other, share), MeasuredMean(other, other), other)
-
-        monkeypatch.setattr(missing_facts, "load_measurements", load_measurements)
-        nothing: Any = None
-        number, found = period_number(first), []
-        for start_s, end_s in ((0, 3600), (450, 1801), (900, 900)):
-            life = BackedLife(7, first + timedelta(seconds=start_s), first + timedelta(seconds=end_s))
-            found.append(await missing_facts.read_measured_share(nothing, life))
-        assert found == pytest.approx([0.375, 0.5, 1.0])
-        assert asked == [(7, number, number + 4), (7, number, number + 3), (7, number + 1, number + 1)]
 
     async def test_are_those_of_several_times_by_their_length_and_of_none_between_them(
         self, monkeypatch: pytest.MonkeyPatch
@@ -234,28 +159,6 @@ class TestAMonth:
         for own, corrections, is_empty in (({}, {}, True), (sums, {}, False), ({}, {JANUARY: sums}, False)):
             assert Amounts(uuid4(), MARCH, own, corrections).is_empty is is_empty
 
-    def test_lists_its_lines_by_kind_and_then_by_counterparty(self) -> None:
-        keys = [(LineType.AUCTION, "b"), (LineType.FCR, "z"), (LineType.AUCTION, "a"), (LineType.TRADING, "c")]
-        kinds = list(LineType)
-        expected = sorted(keys, key=lambda key: (kinds.index(key[0]), key[1]))
-        assert in_order({key: np.array([1]) for key in keys}) == expected
-        assert expected != sorted(keys, key=lambda key: key[1])
-
-    def test_has_the_instants_from_its_first_midnight_to_its_last(self) -> None:
-        assert Month.of(FEBRUARY.window.start) == Month.of(FEBRUARY.window.end - timedelta(microseconds=1)) == FEBRUARY
-        assert (Month.of(FEBRUARY.window.start - timedelta(microseconds=1)), FEBRUARY.following) == (JANUARY, MARCH)
-        assert Month.parse("2027-12").following == JANUARY
-        assert [month.day_count for month in (JANUARY, FEBRUARY, MARCH)] == [31, 29, 31]
-
-    def test_gives_the_statement_of_each_organisation_an_id_that_tells_its_time(self) -> None:
-        ids = [statement_id(UUID(int=number), month) for number in range(20) for month in (JANUARY, FEBRUARY)]
-        assert {(one.version, one.variant) for one in ids} == {(7, RFC_4122)}
-        assert [one.int >> 80 for one in ids[:2]] == [
-            int(month.window.start.timestamp()) * 1000 for month in (JANUARY, FEBRUARY)
-        ]
-        assert len({one.int & ((1 << 62) - 1) for one in ids}) == len(ids)
-        assert statement_id(UUID(int=0), JANUARY) == ids[0]
-
     def test_is_over_at_the_instant_of_its_end(self) -> None:
         check_month(MARCH, [], MARCH.window.end)
         with pytest.raises(MonthNotOver):
@@ -270,30 +173,6 @@ class TestAMonth:
         for issued, said in ((MARCH, "is issued"), (FEBRUARY, "is issued"), (JANUARY, "lies before 2028-02")):
             with pytest.raises(AlreadyIssued, match=said):
                 check_month(issued, [FEBRUARY, MARCH], now)
-
-
-class TestEntries:
-    def test_of_a_line_and_counterparty_are_one_and_those_of_nothing_give_no_statement(self) -> None:
-        ours, idle, even = uuid4(), uuid4(), uuid4()
-        entries = [
-            PartyEntry(ours, LineType.TRADING, "MARKET", np.array([500, 0])),
-            PartyEntry(ours, LineType.TRADING, "MARKET", np.array([20, -7])),
-            PartyEntry(ours, LineType.TRADING, "other", np.array([3, 4])),
-            PartyEntry(ours, LineType.FCR, "MARKET", np.array([0, 0])),
-            PartyEntry(idle, LineType.FCR, "MARKET", np.array([0, 0])),
-            PartyEntry(even, LineType.FCR, "MARKET", np.array([5, -5])),
-        ]
-        shown = {
-            party: {key: cents.tolist() for key, cents in own.items()}
-            for party, own in sum_by_organisation(entries).items()
-        }
-        assert shown == {
-            ours: {(LineType.TRADING, "MARKET"): [520, -7], (LineType.TRADING, "other"): [3, 4]},
-            even: {(LineType.FCR, "MARKET"): [5, -5]},
-        }
-        assert subtract_entries(entries, entries) == {}
-        [(party, left)] = subtract_entries(entries[:2], entries[:1]).items()
-        assert (party, left[LineType.TRADING, "MARKET"].tolist()) == (ours, [20, -7])
 
 
 def cents_on(month: Month, **by_day: int) -> Any:
@@ -328,30 +207,6 @@ class TestAStatement:
         naming = Naming(letterheads, {(self.OURS, self.DECEMBER): self.REFERENCE})
         return assemble(self.amounts(), naming, issue, by_day=by_day)
 
-    def test_lists_its_own_lines_by_day_and_then_corrections_by_month(self) -> None:
-        shown = self.show(by_day=True)
-        other, stranger = str(self.OTHER), str(self.STRANGER)
-        assert [(f"{one.day}", one.line, str(one.amount), one.counterparty) for one in shown.lines] == [
-            ("2028-01-01", "TRADING", "12.05", "MARKET"),
-            ("2028-01-01", "AUCTION", "-0.01", other),
-            ("2028-01-02", "TRADING", "-0.05", "MARKET"),
-            ("2028-01-04", "FCR", "0.07", "MARKET"),
-            ("2028-01-05", "FCR", "-0.07", "MARKET"),
-            ("2028-01-31", "AUCTION", "-2.50", other),
-            ("2027-11-30", "CORRECTION", "-3.00", "MARKET"),
-            ("2027-12-30", "CORRECTION", "0.02", stranger),
-            ("2027-12-31", "CORRECTION", "0.40", stranger),
-        ]
-        assert all(one.time == market_day_window(one.day).start for one in shown.lines)
-        assert [one.counterparty_name for one in shown.lines] == [
-            "Other" if one.counterparty == other else UNSET for one in shown.lines
-        ]
-        assert [one.corrects for one in shown.lines] == [
-            *[UNSET] * 6,
-            CorrectedLine(month="2027-11", line="TRADING"),
-            *[CorrectedLine(month="2027-12", line="FCR", statement_id=UUID(int=9), number="2028-0004")] * 2,
-        ]
-
     def test_sums_a_month_up_and_leaves_out_what_comes_to_nothing(self) -> None:
         shown = self.show(by_day=False)
         assert [(f"{one.day}", one.line, str(one.amount)) for one in shown.lines] == [
@@ -360,45 +215,6 @@ class TestAStatement:
             ("2027-11-01", "CORRECTION", "-3.00"),
             ("2027-12-01", "CORRECTION", "0.42"),
         ]
-
-    def test_has_the_total_and_what_it_corrects_and_once_issued_its_number(self) -> None:
-        shown = self.show(by_day=True)
-        assert (shown.status, str(shown.total)) == ("PRELIMINARY", "6.91")
-        assert (shown.month, shown.start, shown.end) == ("2028-01", JANUARY.window.start, JANUARY.window.end)
-        assert (shown.number, shown.issued_at, shown.as_of) == (UNSET, UNSET, UNSET)
-        assert [(one.month, str(one.amount), one.number, one.statement_id) for one in shown.corrects] == [
-            ("2027-11", "-3.00", UNSET, UNSET),
-            ("2027-12", "0.42", "2028-0004", UUID(int=9)),
-        ]
-        assert (shown.address, shown.issuer_name, shown.issuer_address) == (UNSET, "Other", "Way 1")
-        now = FEBRUARY.window.end
-        issued = self.show(by_day=True, issue=Issue("2028-0005", now, now - timedelta(hours=1)))
-        assert (issued.status, issued.number, issued.issued_at) == ("ISSUED", "2028-0005", now)
-        assert (issued.as_of, issued.id) == (now - timedelta(hours=1), statement_id(self.OURS, JANUARY))
-        assert (issued.lines, issued.total, issued.corrects) == (shown.lines, shown.total, shown.corrects)
-
-    def test_is_of_each_organisation_that_has_lines_or_whose_earlier_months_have_changed(self) -> None:
-        def pack(*entries: tuple[UUID, int]) -> bytes:
-            return pack_entries([PartyEntry(who, LineType.FCR, "MARKET", np.array([cents])) for who, cents in entries])
-
-        drafts = {
-            JANUARY: {1: pack((self.OURS, 5)), 2: pack((self.OURS, 6))},
-            self.DECEMBER: {1: pack((self.OTHER, 9))},
-        }
-        accounted = {self.DECEMBER: {1: pack((self.OTHER, 2), (self.STRANGER, 3))}}
-        found = _sum_amounts(JANUARY, drafts, accounted)
-        key = LineType.FCR, "MARKET"
-        assert [(one.organisation_id, one.month, one.total_cents) for one in found] == [
-            (self.OURS, JANUARY, 11),
-            (self.OTHER, JANUARY, 7),
-            (self.STRANGER, JANUARY, -3),
-        ]
-        assert [[sums[key].tolist() for sums in (one.own, *one.corrections.values()) if sums] for one in found] == [
-            [[11]],
-            [[7]],
-            [[-3]],
-        ]
-        assert [list(one.corrections) for one in found] == [[], [self.DECEMBER], [self.DECEMBER]]
 
     def test_is_chained_to_the_one_before_it_and_numbered_after_it(self) -> None:
         one, now = self.amounts(), FEBRUARY.window.end
@@ -462,31 +278,6 @@ class TestItsLetterhead:
 
 
 class TestARun:
-    async def test_computes_each_month_as_of_its_own_instant_and_figures_of_its_month_alone(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        as_of, written = FEBRUARY.window.end, []
-        run = StatementRun(uuid4(), FEBRUARY, RunStatus.RUNNING, False, as_of, as_of, 4, 0, None)
-        did = AssetMonth(1, 2.0, 0.0, 0.0, 0.0, None, None)
-
-        async def list_assets(db: Any, keys: list[int], window: Window) -> Any:
-            return keys, window
-
-        async def load_accounts(db: Any, assets: Any, month: Month, instant: datetime | None) -> MonthAccounts:
-            assert (assets[1], instant) == (month.window, as_of)
-            return MonthAccounts({}, dict.fromkeys(assets[0], did))
-
-        async def write_drafts(db: Any, id: UUID, month: Month, bodies: Any, figures: dict[int, bytes]) -> None:
-            assert (id, set(bodies.values())) == (run.id, {EMPTY})
-            written.append((month, [*bodies], {key: msgspec.msgpack.decode(body)[1] for key, body in figures.items()}))
-
-        monkeypatch.setattr(ledger_store, "list_assets", list_assets)
-        monkeypatch.setattr(issuing, "load_accounts", load_accounts)
-        monkeypatch.setattr(store, "write_drafts", write_drafts)
-        nothing: Any = None
-        await issuing._compute_some(nothing, run, as_of, [(1, JANUARY), (2, JANUARY), (3, FEBRUARY)])
-        assert written == [(JANUARY, [1, 2], {}), (FEBRUARY, [3], {3: 2.0})]
-
     @pytest.mark.parametrize(("attempt", "is_tried"), [(1, True), (3, True), (4, False)])
     async def test_fails_once_a_step_has_failed_three_times(
         self, monkeypatch: pytest.MonkeyPatch, attempt: int, is_tried: bool
@@ -526,18 +317,3 @@ class TestARun:
         await issuing.issue_month(asked)
         failed = "A step failed 3 times; the service's log says why."
         assert done == (["step 2", "then 3"] if is_tried else [failed])
-
-    @pytest.mark.parametrize(
-        ("status", "parts", "done", "progress"),
-        [
-            (RunStatus.RUNNING, 0, 0, 0.0),
-            (RunStatus.RUNNING, 8, 2, 0.25),
-            (RunStatus.FAILED, 8, 6, 0.75),
-            (RunStatus.DONE, 8, 6, 1.0),
-        ],
-    )
-    def test_has_come_as_far_as_its_parts_that_are_done(
-        self, status: RunStatus, parts: int, done: int, progress: float
-    ) -> None:
-        run = StatementRun(uuid4(), JANUARY, status, False, JANUARY.window.end, None, parts, done, None)
-        assert run.progress == progress

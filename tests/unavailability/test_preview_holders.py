@@ -6,7 +6,6 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
-from msgspec import UNSET
 
 from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
@@ -41,32 +40,6 @@ class TestHolders:
         assert [one.virtual_asset_id for one in holders] == ([held[0].holder_id] if is_named else [])
         assert cut == (8_000 if is_named else 0)
 
-    def test_lose_power_and_energy_each_where_most_of_it_is_cut(self) -> None:
-        """Power while one other outage takes some already, energy while a second one leaves 5,000 of 8,000 kWh."""
-        known = [
-            CapacityOutage(period_start(1018), period_start(1020), 0, 1_000, 0),
-            CapacityOutage(period_start(1024), period_start(1028), 0, 0, 15_000),
-        ]
-        outage = CapacityOutage(period_start(FIRST), period_start(END), 4_000, 6_000, 4_000)
-        before, after = (
-            BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(1000, 1096)], OwnSchedule.nothing())
-            for outages in (known, [*known, outage])
-        )
-        free, cut, [holder] = preview_of(before, after, FIRST, END, {})
-        assert (free, cut, holder.before, holder.after) == (1_000, 5_000, 8_000, 3_000)
-        assert (holder.energy_before, holder.energy_after) == (5_000, 1_000)
-
-    def test_lose_what_they_have_not_lost_by_another_outage(self) -> None:
-        """Of 10 MW, 3 are out: that is 1 of the 8 that are promised already."""
-        known = CapacityOutage(period_start(FIRST), period_start(END), 3_000, 3_000, 0)
-        outage = CapacityOutage(period_start(FIRST), period_start(END), 2_000, 2_000, 0)
-        before, after = (
-            BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(1000, 1096)], OwnSchedule.nothing())
-            for outages in ([known], [known, outage])
-        )
-        free, cut, [holder] = preview_of(before, after, FIRST, END, {})
-        assert (free, cut, holder.before, holder.after) == (0, 2_000, 7_000, 5_000)
-
 
 class TestEachHolder:
     """Of 10 MW that an outage leaves 4 MW of charging and 3 MW of discharging, with all of the energy in place."""
@@ -79,27 +52,6 @@ class TestEachHolder:
         )
         return preview_of(before, after, FIRST, END, {HOLDER: "Traders"})[2]
 
-    def test_is_named_by_its_kind(self) -> None:
-        losses, ids = OneWayEfficiency(1.0, 1.0), [UUID(int=number) for number in (1, 2, 3)]
-        found = self.holders(
-            [
-                Holding(
-                    HoldingKind.VIRTUAL_ASSET, ids[0], FIRST, END, 1_000, 2_000, 500, losses=losses,
-                    organisation_id=HOLDER,
-                ),
-                Holding(HoldingKind.AUCTION, ids[1], FIRST, END, 1_000, 2_000, 500, losses=losses),
-                Holding(HoldingKind.AFRR_CAPACITY, ids[2], FIRST, END, 0, 2_000, 2_000, product="POS_04_08"),
-            ]
-        )  # fmt: skip
-        assert [(one.virtual_asset_id, one.auction_id, one.product_date_code) for one in found] == [
-            (ids[0], UNSET, UNSET),
-            (UNSET, ids[1], UNSET),
-            (UNSET, UNSET, "1970-01-11_POS_04_08"),
-        ]
-        assert [one.organisation_name for one in found] == ["Traders", UNSET, UNSET]
-        assert [(one.before, one.after) for one in found] == [(2_000, 1_000)] * 3, "3 of 6 MW, alike"
-        assert [(one.energy_before, one.energy_after) for one in found] == [(500, 500), (500, 500), (2_000, 2_000)]
-
     def test_loses_power_of_the_direction_that_is_cut_most(self) -> None:
         """Of 8 MW of charging 4 are left and of 4 MW of discharging 3."""
         losses = OneWayEfficiency(1.0, 1.0)
@@ -108,14 +60,6 @@ class TestEachHolder:
             for number, charge, discharge in ((1, 6_000, 1_000), (2, 2_000, 3_000))
         ]
         assert [(one.before, one.after) for one in self.holders(held)] == [(6_000, 3_000), (2_000, 1_000)]
-
-    def test_without_a_result_loses_before_what_is_firm(self) -> None:
-        bid = Holding(HoldingKind.AFRR_CAPACITY, UUID(int=3), FIRST, END, 0, 2_000, 2_000, False, product="POS_04_08")
-        firm = Holding(
-            HoldingKind.VIRTUAL_ASSET, UUID(int=1), FIRST, END, 1_000, 2_500, 500, losses=OneWayEfficiency(1.0, 1.0)
-        )
-        found = {one.kind: (one.before, one.after) for one in self.holders([bid, firm])}
-        assert found == {HoldingKind.AFRR_CAPACITY: (2_000, 500), HoldingKind.VIRTUAL_ASSET: (2_500, 2_500)}
 
     @pytest.mark.parametrize(("power_kw", "before_kw", "after_kw"), [(5_000.0, 5_000, 1_000), (-7_000.0, 7_000, 4_000)])
     def test_may_be_the_own_schedule_which_loses_first(
@@ -144,27 +88,3 @@ class TestEachHolder:
             (HoldingKind.VIRTUAL_ASSET, 8_000, 3_000, 8_000, 0),
             (HoldingKind.OWN_SCHEDULE, 0, 0, 25, 0),
         ]
-
-
-class TestWhatIsFree:
-    @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(3_000, 1_000), (1_000, 3_000)])
-    def test_is_lost_in_the_direction_that_loses_most(self, charge_kw: float, discharge_kw: float) -> None:
-        outage = CapacityOutage(period_start(FIRST), period_start(END), charge_kw, discharge_kw, 0)
-        before, after = (
-            BatteryCapacity(RatingsAndOutages([RATING], outages), [], OwnSchedule.nothing())
-            for outages in ([], [outage])
-        )
-        assert preview_of(before, after, FIRST, END, {}) == (3_000, 0, [])
-
-    def test_is_lost_where_the_outage_is_whatever_else_is_out_before_and_after(self) -> None:
-        """1 MW is out from the first period on, and for a while all that is left of charging."""
-        known = [
-            CapacityOutage(period_start(FIRST), period_start(END), 1_000, 1_000, 0),
-            CapacityOutage(period_start(FIRST + 2), period_start(FIRST + 4), 9_000, 0, 0),
-        ]
-        outage = CapacityOutage(period_start(FIRST + 3), period_start(FIRST + 6), 4_000, 2_500, 0)
-        before, after = (
-            BatteryCapacity(RatingsAndOutages([RATING], outages), [], OwnSchedule.nothing())
-            for outages in (known, [*known, outage])
-        )
-        assert preview_of(before, after, FIRST, END, {}) == (4_000, 0, [])

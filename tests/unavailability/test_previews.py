@@ -104,18 +104,6 @@ class TestAPreview:
             (told,) = await TestHolders().news(one)
             assert [cut["acceptedSchedule"] for cut in told["expectedCuts"]] == expected
 
-    async def test_looks_three_years_ahead(self, make_battery: MakeBattery) -> None:  # noqa: F811
-        """What the owner has scheduled after that is not counted."""
-        battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
-        owner, ahead = battery.organisation, battery.start + timedelta(days=3 * 366)
-        body = loss(battery, power=1200, charge=1000) | {"end": wire(ahead + timedelta(days=9))}
-        for place, cut in ((0, 400), (-1, 700)):
-            own = [{"time": wire(ahead + place * QUARTER), "power": 700}]
-            put = await owner.trader.put(path(battery, "schedule"), json={"schedule": own})
-            assert put.status_code == 200, put.text
-            seen = await owner.engineer.post(path(battery, "unavailability-previews"), json=body)
-            assert seen.json()["cut"] == cut
-
     async def test_names_holders_to_the_owner_and_the_operator_only(
         self,
         make_battery: MakeBattery,  # noqa: F811
@@ -252,14 +240,6 @@ class TestHolders:
         assert (await engineer.patch(one, json={"description": "For good"})).status_code == 200
         assert (await engineer.patch(asset, json={"status": "ACTIVE"})).status_code == 200
         assert (await engineer.delete(one)).status_code == 204
-
-    async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
-        battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
-        made = await battery.organisation.engineer.post(
-            path(battery, "unavailability"), json=loss(battery, power=600, energy=1500)
-        )
-        assert made.status_code == 201, made.text
-        assert await self.news(battery) == []
 
     async def test_are_notified_of_new_parameters(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery()

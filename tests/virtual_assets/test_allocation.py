@@ -11,7 +11,7 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.capacity.model import HoldingKind
 from gridloom.kernel.ids import PhysicalAssetID
-from gridloom.kernel.market_time import floor_to_period, period_number
+from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.window import Window
 from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.jobs import enqueue
@@ -107,41 +107,6 @@ class TestAllocation:
         assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json() == asset
         assert [known["id"] for known in (await site.organisation.viewer.get(site.url)).json()] == [asset["id"]]
 
-    async def test_keeps_every_term_as_it_was_given(self, app, site, operator):
-        """Of two batteries, named in another order than that of their registration."""
-        site.physical.insert(0, await register(operator, site.organisation.id))
-        portfolio = await site.organisation.trader.post(
-            f"/organisations/{site.organisation.id}/portfolios", json={"name": "North"}
-        )
-        terms = {
-            "name": "Loom 7",
-            "ratedChargePower": 600,
-            "ratedDischargePower": 900,
-            "energyCapacity": 1500,
-            "chargeEfficiency": 0.85,
-            "dischargeEfficiency": 0.8,
-            "portfolioID": portfolio.json()["id"],
-            "dailyCycleLimit": 1.25,
-            "annualCycleLimit": 300,
-            "rampRate": 12.5,
-            "dispatchGateClosureSeconds": 900,
-            "initialStateOfChargePercentage": 37,
-            "finalSoCTolerance": 0.03,
-            "backing": [
-                {"physicalAssetID": one["id"], "share": share}
-                for one, share in zip(site.physical, (0.375, 0.625), strict=True)
-            ],
-        }
-        made = (await site.allocate(start=1, end=2, **terms)).json()
-        terms |= {"start": wire(tomorrow() + DAY), "end": wire(tomorrow() + 2 * DAY)}
-        read = (await site.organisation.viewer.get(f"{site.url}/{made['id']}")).json()
-        for asset in (made, read):
-            assert {name: asset[name] for name in terms} == terms
-            assert asset["endStateOfChargePercentage"] == 37
-            assert (asset["imbalanceCharge"], asset["imbalanceDischarge"]) == (pytest.approx(0.13 * 1500), 0)
-        [told] = await events_of(app.pool, site.organisation.id, subject=f"virtual-assets/{made['id']}")
-        assert told.data == {"virtualAssetID": made["id"], "auctionID": None}
-
     async def test_finds_the_battery_free_that_another_holder_has_left_for_a_second(self, app, operator, site):
         """As an auction does whose item is moved to another battery, and then changed there.
 
@@ -182,13 +147,6 @@ class TestAllocation:
             pages.append(await site.organisation.viewer.get(pages[-1].links["next"]["url"]))
         assert [[asset["id"] for asset in page.json()] for page in pages] == [made[:2], made[3:]]
 
-    async def test_is_the_operators_alone(self, site):
-        assert (await site.allocate(client=site.organisation.admin)).status_code == 403
-
-    async def test_needs_a_grant_on_what_backs_it(self, site, new_organisation, people):
-        stranger = await people.new_organisation(kind="OPERATOR")
-        assert (await site.allocate(client=stranger.admin)).status_code == 403
-
     async def test_needs_the_right_to_schedule_what_backs_it(self, site, operator):
         granted = f"/physical-assets/{site.physical[0]['id']}/grants/{await _find_operator(operator)}"
         for permission, status in (("Read:physical-assets", 403), ("Update:schedules", 201)):
@@ -201,31 +159,6 @@ class TestAllocation:
         granted = f"/physical-assets/{site.physical[1]['id']}/grants/{await _find_operator(operator)}"
         assert (await site.organisation.admin.delete(granted)).status_code == 204
         assert (await site.allocate()).status_code == 403
-
-    async def test_is_listed_as_it_is_read_by_itself(self, site, operator):
-        """Of several, each with its own blocks, schedule, batteries and what is left of them."""
-        site.physical += [await register(operator, site.organisation.id)]
-        trader, made = site.organisation.trader, []
-        for number, (physical, power) in enumerate(zip(site.physical, (400, -600), strict=True)):
-            backing = [{"physicalAssetID": physical["id"], "share": 1}]
-            asset = (await site.allocate(name=f"Loom {number}", power=800 + number, backing=backing)).json()
-            points = {"schedule": [{"time": asset["start"], "power": power}]}
-            url = f"{site.url}/{asset['id']}"
-            assert (await trader.put(f"{url}/blocks/{asset['blockIDs'][0]}", json=points)).status_code == 200
-            made.append(asset)
-        carved = {"start": made[1]["start"], "end": wire(tomorrow() + DAY), "market": "WHOLESALE"}
-        carved |= {"ratedChargePower": 100, "ratedDischargePower": 100}
-        assert (await trader.post(f"{site.url}/{made[1]['id']}/blocks", json=carved)).status_code == 201
-        lost = {"energyCapacity": 500, "powerCapacity": {"charge": 0, "discharge": 0}}
-        outage = {"description": "", "type": "OUTAGE", "start": made[0]["start"], "end": made[0]["end"]}
-        answer = await site.organisation.engineer.post(
-            f"/physical-assets/{site.physical[1]['id']}/unavailability", json=outage | {"volume": lost}
-        )
-        assert answer.status_code == 201, answer.text
-        listed = (await trader.get(site.url)).json()
-        assert listed == [(await trader.get(f"{site.url}/{asset['id']}")).json() for asset in made]
-        assert [len(asset["blockIDs"]) for asset in listed] == [1, 3]
-        assert [asset["availableEnergyCapacity"] for asset in listed] == [2000, 1500]
 
     async def test_says_what_is_taken(self, site):
         assert (await site.allocate(power=600, energy=500, start=1, end=3)).status_code == 201
@@ -243,20 +176,6 @@ class TestAllocation:
             assert (await site.allocate(start=start, end=start + 1)).status_code == 201
         problem(await site.allocate(start=0, end=3, power=1, energy=1), 409, "capacity-taken")
 
-    async def test_takes_unavailability_into_account(self, site, app):
-        await app.pool.execute(
-            """insert into unavailability (asset_key, id, description, type, starts_at, ends_at, energy_kwh,
-                 charge_power_kw, discharge_power_kw, created_by)
-               select key, gen_random_uuid(), '', 'MAINTENANCE', $2, $3, 0, 400, 0, id from asset where id = $1""",
-            site.physical[0]["id"],
-            tomorrow() + timedelta(hours=30),
-            tomorrow() + timedelta(hours=31),
-        )
-        answer = problem(await site.allocate(power=700), 422, "capacity-not-available")
-        assert answer["start"] == wire(tomorrow() + timedelta(hours=30))
-        assert answer["available"]["charge"] == 600
-        assert (await site.allocate(power=600)).status_code == 201
-
     async def test_takes_more_of_a_less_efficient_battery(self, site):
         better = {"chargeEfficiency": 1.0, "dischargeEfficiency": 1.0}
         answer = problem(await site.allocate(power=901, energy=1800, **better), 422, "capacity-not-available")
@@ -264,11 +183,6 @@ class TestAllocation:
         answer = problem(await site.allocate(power=900, energy=1801, **better), 422, "capacity-not-available")
         assert answer["asked"]["energy"] == pytest.approx(1801 / 0.9)
         assert (await site.allocate(power=900, energy=1800, **better)).status_code == 201
-
-    async def test_counts_only_energy_between_the_allowed_states_of_charge(self, site, operator):
-        site.physical = [await register(operator, site.organisation.id, minStateOfCharge=0.1, maxStateOfCharge=0.9)]
-        problem(await site.allocate(energy=1601), 422, "capacity-not-available")
-        assert (await site.allocate(energy=1600)).status_code == 201
 
     async def test_of_several_batteries_takes_the_share_of_each(self, site, operator):
         site.physical += [await register(operator, site.organisation.id)]
@@ -297,18 +211,6 @@ class TestAllocation:
             ["/backing/0"],
             ["/backing/1"],
         ]
-
-    async def test_of_shares_that_miss_the_whole_by_rounding_has_all_its_power(self, site, operator):
-        large = {"ratedChargePower": 5e5, "ratedDischargePower": 5e5, "energyCapacity": 1e6}
-        site.physical = [await register(operator, site.organisation.id, **large) for _ in range(3)]
-        backing = [{"physicalAssetID": physical["id"], "share": 0.3333333333} for physical in site.physical]
-        asset = (await site.allocate(power=1e6, energy=2e6, backing=backing)).json()
-        assert asset["availableEnergyCapacity"] == 2e6
-        schedule = {"schedule": [{"time": asset["start"], "power": 1e6}]}
-        answer = await site.organisation.trader.put(
-            f"{site.url}/{asset['id']}/blocks/{asset['blockIDs'][0]}", json=schedule
-        )
-        assert answer.status_code == 200, answer.text
 
     @pytest.mark.parametrize(
         ("changes", "status", "kind", "pointer"),
@@ -348,11 +250,6 @@ class TestAllocation:
         assert answer.status_code == 201, answer.text
         read = (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json()
         assert read["availableEnergyCapacity"] == 1500
-
-    @pytest.mark.parametrize("percentage", [0, 7, 29, 57, 100])
-    async def test_answers_the_state_of_charge_as_it_was_given(self, site, percentage):
-        asset = (await site.allocate(initialStateOfChargePercentage=percentage)).json()
-        assert asset["initialStateOfChargePercentage"] == percentage
 
     async def test_refuses_shares_that_do_not_make_a_whole_and_unknown_backing(self, site):
         (physical,) = site.physical
@@ -432,14 +329,6 @@ class TestAllocation:
         asset = (await site.allocate()).json()
         assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (2, 400)
 
-    async def test_is_an_event_in_the_same_transaction(self, site, app):
-        asset = (await site.allocate()).json()
-        told = await app.pool.fetch(
-            """select data from event_outbox where subject = $1 union all select data from event where subject = $1""",
-            f"virtual-assets/{asset['id']}",
-        )
-        assert {event["data"]["virtualAssetID"] for event in told} == {asset["id"]}
-
 
 class TestNewParameters:
     """Of a battery that has promised half of itself: 500 kW and 1000 kWh for two days."""
@@ -457,20 +346,6 @@ class TestNewParameters:
             },
         )
         assert answer.status_code == 200, answer.text
-
-    async def test_that_allow_less_of_its_energy_leave_nothing_to_promise_again(self, site):
-        assert (await site.allocate(power=500, energy=1000)).status_code == 201
-        await self.put(site, minStateOfCharge=0.25, maxStateOfCharge=0.75)
-        answer = problem(await site.allocate(power=100, energy=100), 409, "capacity-taken")
-        assert answer["free"]["energy"] == 0
-        assert (await site.allocate(start=2, end=3, power=500, energy=1000)).status_code == 201
-
-    async def test_that_lose_more_leave_less_to_promise_again(self, site):
-        assert (await site.allocate(power=500, energy=1000)).status_code == 201
-        await self.put(site, chargeEfficiency=0.75)
-        answer = problem(await site.allocate(power=350, energy=500), 409, "capacity-taken")
-        assert answer["free"]["charge"] == pytest.approx(400)
-        assert (await site.allocate(power=333, energy=500)).status_code == 201
 
     async def test_shrink_what_is_promised_from_when_they_hold(self, site):
         asset = (await site.allocate()).json()
@@ -494,22 +369,6 @@ class TestNewParameters:
             params={"categories": "energyCapacityAvailable", "start": wire(later), "end": wire(later + DAY)},
         )
         assert {point["value"] for point in answer.json()["data"]["energyCapacityAvailable"]} == {2000}
-
-    async def test_count_for_the_whole_quarter_hour_in_which_they_hold(self, site):
-        asset = (await site.allocate()).json()
-        noon, minute = tomorrow() + DAY / 2, timedelta(minutes=1)
-        await self.put(site, validFrom=wire(noon + 7 * minute), maxStateOfCharge=0.8)
-        await self.put(site, validFrom=wire(noon + 8 * minute))
-        answer = await site.organisation.trader.get(
-            f"{site.url}/{asset['id']}/operational",
-            params={
-                "categories": "energyCapacityAvailable",
-                "start": wire(noon - 15 * minute),
-                "end": wire(noon + 30 * minute),
-            },
-        )
-        seen = [point["value"] for point in answer.json()["data"]["energyCapacityAvailable"]]
-        assert seen == [2000, pytest.approx(1600), 2000]
 
 
 class TestRacingAllocations:
@@ -567,64 +426,6 @@ class TestUndoing:
         assert undone.status_code == 204
         assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 404
         assert (await site.allocate()).status_code == 201
-
-    async def test_frees_every_battery_behind_it(self, site, operator):
-        site.physical += [await register(operator, site.organisation.id)]
-        asset = (await site.allocate(power=2000, energy=4000)).json()
-        for physical in site.physical:
-            backing = [{"physicalAssetID": physical["id"], "share": 1}]
-            problem(await site.allocate(power=1, energy=1, backing=backing), 409, "capacity-taken")
-        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
-        assert (await site.allocate(power=2000, energy=4000)).status_code == 201
-
-    async def test_has_the_zone_dispatched_without_it(self, site, operator, monkeypatch):
-        asset, asked = (await site.allocate()).json(), []
-
-        async def note(db, kind, **job):
-            asked.append((kind, job["key"], job["keep_earlier_due"]))
-
-        monkeypatch.setattr(allocation, "enqueue", note)
-        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
-        assert asked == [("delivery.dispatch", "TenneT", True)]
-
-    async def test_fixes_what_another_asset_lacked_until_then(self, app, site, operator):
-        """The two would have borne a loss together; what was lost while they did stays as it was."""
-        running = (await site.allocate(start=-2, end=2, power=600, energy=1000)).json()
-        taken = (await site.allocate(start=1, end=2, power=300, energy=500)).json()
-        key = await app.pool.fetchval("select key from asset where id = $1", UUID(running["id"]))
-        before = period_number(datetime.now(UTC))
-        assert await read_seals(app.pool, [key]) == {}
-        assert (await operator.delete(f"{site.url}/{taken['id']}")).status_code == 204
-        assert (await read_seals(app.pool, [key]))[key] > before
-
-    async def test_takes_all_rows_of_the_asset_and_none_of_another(self, app, site, operator):
-        kept, undone = [(await site.allocate(power=400, energy=800)).json() for _ in range(2)]
-        tables = ("adjustment", "change", "version"), ("energy", "schedule", "block", "backing", "asset")
-        counted = " union all ".join(
-            f"select count(*) from {room}_{name} where asset_key = $1"
-            for room, names in zip(("schedule", "virtual"), tables, strict=True)
-            for name in names
-        )
-        keys = []
-        for asset in (kept, undone):
-            keys.append(await app.pool.fetchval("select key from asset where id = $1", UUID(asset["id"])))
-            points = {"schedule": [{"time": asset["start"], "power": 50}]}
-            url = f"{site.url}/{asset['id']}/blocks/{asset['blockIDs'][0]}"
-            assert (await site.organisation.trader.put(url, json=points)).status_code == 200
-            await app.pool.execute(
-                """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
-                   values ($1, 5, 2, 50, 40, 'AVAILABILITY')""",
-                keys[-1],
-            )
-        before = [[row["count"] for row in await app.pool.fetch(counted, key)] for key in keys]
-        assert before == [[1, 1, 2, 1, 1, 1, 1, 1]] * 2
-        assert (await operator.delete(f"{site.url}/{undone['id']}")).status_code == 204
-        after = [[row["count"] for row in await app.pool.fetch(counted, key)] for key in keys]
-        assert after == [before[0], [0] * 8]
-
-    async def test_is_the_operators_alone(self, site):
-        asset = (await site.allocate()).json()
-        assert (await site.organisation.admin.delete(f"{site.url}/{asset['id']}")).status_code == 403
 
     async def test_comes_too_late_once_the_first_gate_has_closed(self, site, operator):
         week = 7 * 24 * 3600

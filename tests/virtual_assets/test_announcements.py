@@ -1,14 +1,11 @@
 """Until when an unavailability counts as announced, and what of a cut."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gridloom.capacity.availability import CapacityOutage
-from gridloom.market_calendar import market_day_periods
-from gridloom.virtual_assets.backing.store import RecordedOutage
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.revalidation import announced_before
 from gridloom.virtual_assets.model import Adjustment, AdjustmentReason
@@ -29,26 +26,6 @@ class TestTheLatestAnnouncement:
     )
     def test_is_at_noon_of_the_day_before_in_market_time(self, day: date, moment: str) -> None:
         assert announced_before(day) == datetime.fromisoformat(moment)
-
-
-class TestDays:
-    @pytest.mark.parametrize(("day", "periods"), [(date(2026, 3, 29), 92), (date(2026, 10, 25), 100)])
-    def test_are_market_days_also_where_clocks_change(self, day: date, periods: int) -> None:
-        first = market_day_periods(day)[0]
-        found = revalidation._split_days(first - 4, first + periods + 8)
-        before, after = day - timedelta(days=1), day + timedelta(days=1)
-        assert [(high - low, one) for low, high, one in found] == [(4, before), (periods, day), (8, after)]
-
-
-class TestAnOutage:
-    def test_counts_for_its_own_battery_if_it_was_recorded_before_the_latest_announcement(self) -> None:
-        noon, moment = datetime(2026, 6, 14, 10, tzinfo=UTC), timedelta(milliseconds=1)
-        outages = [
-            RecordedOutage(key, CapacityOutage(noon, noon + timedelta(days=2), power_kw, 0, 0), recorded_at)
-            for key, power_kw, recorded_at in ((1, 100, noon - moment), (1, 200, noon), (2, 300, noon - moment))
-        ]
-        found = [revalidation._list_outages(outages, key, noon) for key in (1, 2, 3)]
-        assert [[one.charge_power_kw for one in each] for each in found] == [[100], [300], []]
 
 
 class TestACut:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
@@ -59,34 +58,6 @@ def powers(view, count):
 
 
 class TestAnAssetsSchedule:
-    async def test_is_spread_in_proportion_of_the_blocks_power(self, make_battery):
-        battery = await make_battery()
-        await carve(battery, 0, 8, 250, 500)
-        answer = await put(battery, [-800, 720, 0], offset=6)
-        assert answer.status_code == 200, answer.text
-        parts = {block["ratedChargePower"]: powers(block, 10) for block in await battery.blocks()}
-        assert parts[250][6:] == [-200, 300]  # until its end; 250 of 1000 kW in, 500 of 1200 kW out
-        assert parts[750][6:] == [-600, 420]
-        whole = (await read(battery)).json()
-        assert powers(whole, 10)[6:9] == [-800, 720, 0]
-
-    async def test_answers_as_the_schedule_of_a_block_does(self, make_battery):
-        battery = await make_battery()
-        answer = await put(battery, [-1000] * 4)
-        body = answer.json()
-        assert powers(body, 9) == [-1000] * 4
-        assert body["id"] == battery.asset["id"]
-        assert (body["start"], body["end"]) == (battery.asset["start"], battery.asset["end"])
-        assert body["powerCapacity"][0] == {
-            "time": battery.asset["start"],
-            "chargePowerCapacity": 1000,
-            "dischargePowerCapacity": 1200,
-            "ratedChargePowerCapacity": 1000,
-            "ratedDischargePowerCapacity": 1200,
-        }
-        assert body["imbalance"]["imbalanceDischarge"] == 900
-        assert body["imbalance"]["balanced"] is False
-
     async def test_shows_the_window_that_is_asked_for(self, make_battery):
         battery = await make_battery()
         params = {"start": battery.asset["start"], "end": wire(battery.start + 3 * QUARTER)}
@@ -101,13 +72,6 @@ class TestAnAssetsSchedule:
                 answer = await battery.client.put(url, json=battery.points([100], 120), params=edge)
                 assert powers(answer.json(), 9) == shown
 
-    async def test_is_the_sum_of_what_was_set_on_the_blocks(self, make_battery):
-        battery = await make_battery()
-        block = await carve(battery, 0, 8, 400, 400)
-        await battery.put([300], url=f"{battery.url}/blocks/{block['id']}")
-        await battery.put([-100])
-        assert powers((await read(battery)).json(), 2) == [200, 0]
-
     async def test_leaves_out_reserved_power(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 16, 1000, 1000, market="FCR")
@@ -117,15 +81,6 @@ class TestAnAssetsSchedule:
         assert (await put(battery, [0, 0], offset=15)).status_code == 200
         capacity = (await read(battery)).json()["powerCapacity"]
         assert [row["dischargePowerCapacity"] for row in capacity[15:17]] == [200, 1200]
-
-    async def test_shows_what_an_outage_leaves_of_each_direction(self, make_battery):
-        battery = await make_battery()
-        lost = await lose(battery, battery.start, battery.start + QUARTER, power=300, charge=600)
-        assert lost.status_code == 201, lost.text
-        for view in ((await read(battery)).json(), await battery.life()):
-            during, after = view["powerCapacity"][:2]
-            assert [during[name] for name in CAPACITIES] == [400, 900, 1000, 1200]
-            assert [after[name] for name in CAPACITIES] == [1000, 1200, 1000, 1200]
 
     async def test_is_held_to_what_an_outage_leaves_of_each_direction(self, make_battery):
         """As a block's is: 400 of 1000 kW of charging and 900 of 1200 kW of discharging, in the second period alone."""
@@ -142,17 +97,6 @@ class TestAnAssetsSchedule:
                 shown = [[row[name] for name in CAPACITIES] for row in answer.json()["powerCapacity"]]
                 assert shown == [[1000, 1200, 1000, 1200], [400, 900, 1000, 1200], [1000, 1200, 1000, 1200]]
                 assert (await battery.put([0, 0, 0], url=url)).status_code == 200
-
-    async def test_is_refused_as_a_whole(self, make_battery):
-        battery = await make_battery()
-        await carve(battery, 0, 8, 250, 500)
-        before = (await read(battery)).headers["ETag"]
-        refused = problem(await put(battery, [10, 20, 1201]), 422, "power-beyond-available")
-        assert refused["firstPeriod"] == wire(battery.start + 2 * QUARTER)
-        problem(await put(battery, [-1000] * 30), 422, "energy-out-of-bounds")
-        after = await read(battery)
-        assert after.headers["ETag"] == before
-        assert set(powers(after.json(), 200)) == {0}
 
     async def test_has_one_version_that_guards_it(self, make_battery):
         battery = await make_battery()
@@ -175,37 +119,6 @@ class TestAnAssetsSchedule:
         assert history[0]["version"] == (await read(battery)).json()["version"]
         assert history[0]["authorName"] == (await battery.client.get("/auth/me")).json()["displayName"]
         assert sorted(powers(change, 2) for change in history[0]["changes"]) == [[300, 300], [420, 420]]
-
-    async def test_tells_which_blocks_were_set(self, make_battery):
-        battery = await make_battery()
-        await carve(battery, 0, 8, 250, 500)
-        version = int((await put(battery, [100] * 10)).headers["ETag"].strip('"').split("-")[1])
-        rows = await battery.edge.pool.fetch(
-            """select data from event_outbox where type = 'schedule.updated' and subject = $1
-               union all select data from event where type = 'schedule.updated' and subject = $1""",
-            f"virtual-assets/{battery.asset['id']}",
-        )
-        told = {row["data"]["blockID"]: row["data"]["periods"] for row in rows if row["data"]["version"] == version}
-        lengths = {block["id"]: len(block["schedule"]) for block in await battery.blocks()}
-        assert told == {block_id: 8 if length == 8 else 2 for block_id, length in lengths.items()}
-
-    async def test_tells_from_when_to_when_a_block_was_set(self, make_battery):
-        """And how many of the periods between: two of five."""
-        battery = await make_battery()
-        body = {"schedule": battery.points([5], 2)["schedule"] + battery.points([6], 6)["schedule"]}
-        answer = await battery.client.put(battery.block_url, json=body)
-        assert answer.status_code == 200, answer.text
-        *_, told = await events_of(
-            battery.edge.pool, battery.organisation.id, subject=f"virtual-assets/{battery.asset['id']}"
-        )
-        assert (told.type, told.permission) == ("schedule.updated", "Read:virtual-assets")
-        assert told.data == {
-            "blockID": battery.asset["blockIDs"][0],
-            "start": wire(battery.start + 2 * QUARTER),
-            "end": wire(battery.start + 7 * QUARTER),
-            "periods": 2,
-            "version": 2,
-        }
 
     async def test_is_refused_outside_the_assets_life(self, make_battery):
         battery = await make_battery()
@@ -252,11 +165,6 @@ class TestAnAssetsSchedule:
             assert len(lines) == 193
         else:
             assert pq.read_table(io.BytesIO(answer.content))["power"].to_pylist()[:3] == [5, 6, 0]
-
-    async def test_needs_the_permission_to_schedule(self, make_battery):
-        battery = await make_battery()
-        answer = await battery.organisation.viewer.put(f"{battery.url}/schedule", json=battery.points([1]))
-        assert answer.status_code == 403
 
 
 @st.composite

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
-from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.capacity.model import ReserveMinutes
@@ -14,17 +13,6 @@ from gridloom.kernel.market_time import floor_to_period
 
 def wholesale(blocks):
     return [block for block in blocks if block["market"] == "WHOLESALE"]
-
-
-class TestNewAsset:
-    async def test_has_one_wholesale_block_over_its_whole_life_at_rest(self, make_battery):
-        battery = await make_battery()
-        (block,) = await battery.blocks()
-        assert block["market"] == "WHOLESALE"
-        assert (block["start"], block["end"]) == (battery.asset["start"], battery.asset["end"])
-        assert (block["ratedChargePower"], block["ratedDischargePower"]) == (1000, 1200)
-        assert {point["power"] for point in block["schedule"]} == {0}
-        assert set(await battery.energies()) == {1000}
 
 
 class TestCarving:
@@ -44,34 +32,6 @@ class TestCarving:
         described = ("id", "start", "end", "market")
         assert asset["blockMetadata"] == [{name: block[name] for name in described} for block in blocks]
         assert asset["blockIDs"][0] == battery.asset["blockIDs"][0]
-
-    async def test_changes_no_trajectory_and_no_schedule_that_fits_beside_it(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-400] * 6 + [300] * 6, offset=10)
-        before = await battery.energies()
-        assert (await battery.carve(0, 32, "FCR", 600, 600)).status_code == 201
-        assert await battery.energies() == before
-
-    async def test_of_a_wholesale_block_takes_over_what_no_longer_fits(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-900] * 2 + [700] * 2, offset=10)
-        before = await battery.energies()
-        answer = await battery.carve(8, 20, "WHOLESALE", 600, 600)
-        assert [point["power"] for point in answer.json()["schedule"]][:8] == [0, 0, -500, -500, 100, 100, 0, 0]
-        assert await battery.energies() == pytest.approx(before)
-
-    async def test_in_time_leaves_two_blocks_that_follow_each_other(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-100] * 4, offset=94)
-        before = await battery.energies()
-        later = (await battery.carve(96, 96, "WHOLESALE", 1000, 1200)).json()
-        assert [point["power"] for point in later["schedule"]][:3] == [-100, -100, 0]
-        first, second = await battery.blocks()
-        assert first["end"] == second["start"] == later["start"]
-        assert await battery.energies() == before
-        answer = await battery.put([50], offset=97, url=f"{battery.url}/blocks/{later['id']}")
-        assert answer.status_code == 200
-        assert (await battery.put([50], offset=97)).status_code == 400
 
     async def test_is_refused_where_a_schedule_prevents_it(self, make_battery):
         battery = await make_battery()
@@ -113,23 +73,8 @@ class TestCarving:
             assert uneven["errors"][0]["pointer"] == "/ratedChargePower"
         assert (await battery.carve(16, 32, "FCR", 100, 100)).status_code == 201
 
-    async def test_of_all_power_leaves_an_asset_that_still_answers(self, make_battery):
-        battery = await make_battery()
-        assert (await battery.carve(0, 192, "FCR", 1000, 1000)).status_code == 201
-        assert (await battery.carve(0, 192, "AFRR_POS", 0, 200)).status_code == 201
-        assert {block["market"] for block in await battery.blocks()} == {"FCR", "AFRR_POS"}
-        assert set(await battery.energies()) == {1000}
-
 
 class TestAncillaryBlock:
-    async def test_cannot_be_met_by_an_empty_store(self, make_battery):
-        battery = await make_battery()  # 1000 kWh of 2000, at 0.9 in and 0.95 out
-        assert (await battery.carve(16, 16, "FCR", 400, 400)).status_code == 201  # 100 kWh either way
-        assert (await battery.put([420.0] * 8)).status_code == 200  # 840 / 0.95 are gone, 116 kWh are left
-        answer = problem(await battery.put([100.0], offset=12), 422, "energy-out-of-bounds")
-        assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
-        assert (await battery.put([100.0, 0, -200.0], offset=12)).status_code == 200  # filled again before it begins
-
     async def test_cannot_be_met_by_a_full_store(self, make_battery):
         battery = await make_battery()
         assert (await battery.carve(16, 16, "AFRR_NEG", 500, 0)).status_code == 201  # room for 500 kWh
@@ -151,44 +96,11 @@ class TestAncillaryBlock:
         problem(await battery.carve(16, 16, "FCR", 900, 900), 409, "schedule-in-the-way")
         assert (await battery.carve(16, 16, "FCR", 800, 800)).status_code == 201
 
-    async def test_is_refused_where_an_outage_leaves_no_room_for_it(self, make_battery):
-        """1300 of 2000 kWh are left, and 1000 of them are stored."""
-        battery = await make_battery()
-        assert (await lose(battery, battery.start, battery.end, energy=700)).status_code == 201
-        problem(await battery.carve(16, 16, "AFRR_NEG", 301, 0), 409, "schedule-in-the-way")
-        assert (await battery.put([-100.0, 100.0], offset=20)).status_code == 200  # 1022.5 kWh for a quarter-hour
-        answer = problem(await battery.carve(16, 16, "AFRR_NEG", 290, 0), 409, "schedule-in-the-way")
-        assert answer["firstPeriod"] == wire(battery.start + 20 * QUARTER)
-        assert (await battery.carve(16, 16, "AFRR_NEG", 277, 0)).status_code == 201
-
-    async def test_needs_its_energy_from_its_start_on(self, make_battery):
-        battery = await make_battery()
-        assert (await battery.put([1000.0] * 3 + [0.0] * 13 + [-1000.0])).status_code == 200  # 211 kWh, then 436
-        answer = problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
-        assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
-        assert (await battery.put([-1000.0, 0.0], offset=15)).status_code == 200  # 436 as it begins
-        assert (await battery.carve(16, 16, "AFRR_POS", 0, 300)).status_code == 201
-
-    async def test_leaves_the_store_alone_once_it_is_given_back(self, make_battery):
-        battery = await make_battery()
-        block = (await battery.carve(16, 16, "AFRR_POS", 0, 1000)).json()
-        problem(await battery.put([100.0]), 422, "energy-out-of-bounds")
-        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
-        assert (await battery.put([100.0])).status_code == 200
-
     async def test_takes_no_schedule(self, make_battery):
         battery = await make_battery()
         block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
         answer = await battery.put([10], offset=16, url=f"{battery.url}/blocks/{block['id']}")
         problem(answer, 422, "block-without-schedule")
-
-    async def test_takes_its_power_from_the_wholesale_schedule(self, make_battery):
-        battery = await make_battery()
-        await battery.carve(16, 16, "FCR", 300, 300)
-        during = wholesale(await battery.blocks())[1]
-        url = f"{battery.url}/blocks/{during['id']}"
-        problem(await battery.put([901], offset=16, url=url), 422, "power-beyond-available")
-        assert (await battery.put([900], offset=16, url=url)).status_code == 200
 
     async def test_given_back_restores_what_was(self, make_battery):
         battery = await make_battery()
@@ -264,18 +176,6 @@ class TestBlocksInThePast:
         params = {"as-of": moment, "start": battery.asset["start"], "end": battery.asset["end"]}
         assert (await battery.client.get(f"{battery.url}/blocks", params=params)).json() == then
         assert [await battery.life(one, **{"as-of": moment}) for one in (battery.block_url, url)] == then[:2]
-
-    async def test_are_those_of_a_change_from_its_very_instant_on(self, make_battery):
-        battery = await make_battery()
-        block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
-        seen = [await battery.blocks()]
-        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
-        seen.append(await battery.blocks())
-        window = {"start": battery.asset["start"], "end": battery.asset["end"]}
-        history = (await battery.client.get(f"{battery.url}/schedule-history")).json()
-        for version, blocks in zip(history[:2], reversed(seen), strict=True):
-            params = {**window, "as-of": version["acceptedAt"]}
-            assert (await battery.client.get(f"{battery.url}/blocks", params=params)).json() == blocks
 
 
 class TestTheList:

@@ -50,15 +50,6 @@ class TestActivations:
         assert ahead["time"] < wire(await moment_of(battery) + QUARTER), "what is to come is not known"
         assert ahead["energy"] == pytest.approx(3000)
 
-    async def test_that_are_settled_later_for_an_earlier_time_count_too(self, operator, make_running):
-        battery = await make_running()
-        await settle(operator, battery, battery.start + 6 * QUARTER, [0.5])
-        await settle(operator, battery, battery.start + 2 * QUARTER, [0.25])
-        assert (await energies(battery))[:8] == pytest.approx([5000] * 3 + [4750] * 4 + [4250])
-        between = {"start": battery.asset["start"], "end": wire(battery.start + 5 * QUARTER)}
-        points = await read(battery, "state-of-energy/projected", **between)
-        assert [point["energy"] for point in points] == pytest.approx([5000] * 3 + [4750] * 2)
-
     async def test_lose_on_the_way(self, operator, make_running):
         battery = await make_running(chargeEfficiency=0.8, dischargeEfficiency=0.5)
         await settle(operator, battery, battery.start, [0.5])
@@ -89,29 +80,6 @@ class TestActivations:
 
 
 class TestSchedules:
-    async def test_count_as_they_stood(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-400] * 4)
-        charged = await moment_of(battery)
-        await battery.put([400] * 4, offset=2)
-        assert (await energies(battery, charged))[:6] == pytest.approx([1000, 1090, 1180, 1270, 1360, 1360])
-        assert (await energies(battery))[:3] == pytest.approx([1000, 1090, 1180])
-        assert (await energies(battery))[4] < 1000
-
-    async def test_are_the_same_as_now_where_nothing_happened_since(self, operator, make_running):
-        battery = await make_running(dailyCycleLimit=0.8)
-        await battery.put([4000, -3000, 2000] * 8, offset=150)
-        await settle(operator, battery, battery.start, [0.5] * 8)
-        await lose(battery, 152, 160, power=8000)
-        known = await moment_of(battery)
-        assert await energies(battery, known) == pytest.approx(await energies(battery), abs=1e-6)
-        shown = await read(battery, "state-of-charge")
-        again = await read(battery, "state-of-charge", **{"as-of": wire(known)})
-        assert [point["time"] for point in again] == [point["time"] for point in shown]
-        assert [point["stateOfChargePercentage"] for point in again] == pytest.approx(
-            [point["stateOfChargePercentage"] for point in shown]
-        )
-
     async def test_that_were_cut_since_say_what_was_expected(self, make):
         battery = await make()
         await battery.put([800] * 4)

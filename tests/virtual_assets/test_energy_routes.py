@@ -7,27 +7,11 @@ import pyarrow as pa
 import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_revalidation import advance, make
-from tests.virtual_assets.test_schedules import problem
 
 __all__ = ["make"]  # a fixture
 
 
 class TestStateOfCharge:
-    async def test_is_that_at_the_start_of_each_quarter_hour(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-1000] * 4)
-        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
-        points = (await battery.client.get(f"{battery.url}/state-of-charge", params=params)).json()
-        assert [point["stateOfChargePercentage"] for point in points[:5]] == [50, 61.25, 72.5, 83.75, 95]
-        assert len(points) == 192
-        assert points[0]["time"] == battery.asset["start"]
-
-    async def test_shows_a_window_around_now_when_none_is_asked_for(self, make_battery):
-        battery = await make_battery()
-        points = (await battery.client.get(f"{battery.url}/state-of-charge")).json()
-        assert 0 < len(points) <= 192
-        assert points[0]["time"] == battery.asset["start"]
-
     async def test_refuses_a_window_that_ends_before_it_starts(self, make_battery):
         battery = await make_battery()
         of_energy = ("state-of-charge", "state-of-energy/projected", "operational")
@@ -116,31 +100,6 @@ class TestOperational:
             assert set(at[f"powerCapacity{name}Rated"]) == set(at[f"powerCapacity{name}Available"]) == {value}
         assert (set(at["chargeEfficiency"]), set(at["dischargeEfficiency"])) == ({0.9}, {0.8})
 
-    async def test_leaves_lost_capacity_out_of_what_can_be_charged(self, make_battery):
-        battery = await make_battery()
-        lost = {"energyCapacity": 900, "powerCapacity": {"charge": 0, "discharge": 0}}
-        outage = {"description": "", "type": "OUTAGE", "start": battery.asset["start"], "end": battery.asset["end"]}
-        answer = await battery.organisation.engineer.post(
-            f"/physical-assets/{battery.physical[0]['id']}/unavailability", json={**outage, "volume": lost}
-        )
-        assert answer.status_code == 201, answer.text
-        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
-        data = (await battery.client.get(f"{battery.url}/operational", params=params)).json()["data"]
-        available_kwh = data["energyCapacityAvailable"][0]["value"]
-        assert 1000 < available_kwh < 1200, "no more than 1000 kWh are stored at the start"
-        assert data["minimumDeliverablePower"][0]["value"] == pytest.approx(-(available_kwh - 1000) / 0.9 * 4)
-
-    async def test_bounds_schedules_by_what_activations_have_drawn(self, make_battery, operator):
-        """The 1000 kWh hold 950 kWh of exports, of which activations take 800."""
-        battery = await make_battery()
-        fact = {"assetID": battery.asset["id"], "direction": "POS", "volume": 0.2, "price": 90}
-        facts = [{**fact, "time": wire(battery.start + place * QUARTER)} for place in range(4)]
-        answer = await operator.post("/settlements/afrr-energy", json=facts)
-        assert answer.status_code in (200, 201), answer.text
-        answer = problem(await battery.put([600, 10], offset=8), 422, "energy-out-of-bounds")
-        assert answer["firstPeriod"] == wire(battery.start + 9 * QUARTER)
-        assert (await battery.put([600], offset=8)).status_code == 200
-
     async def test_counts_settled_upward_activations_as_cycles(self, make_battery, operator):
         """Over the long night of autumn: the day has 100 quarter-hours, and the window starts in the middle of it."""
         start = datetime(2036, 10, 25, 22, tzinfo=UTC)
@@ -173,13 +132,6 @@ class TestOperational:
         later = {"start": wire(start + 150 * QUARTER), "end": battery.asset["end"], "categories": "cyclesAFRR"}
         points = (await battery.client.get(f"{battery.url}/operational", params=later)).json()["data"]["cyclesAFRR"]
         assert {round(2000 * point["value"], 6) for point in points} == {375}
-
-    async def test_outlives_the_calendar_of_settlements(self, make_battery):
-        start = datetime(2099, 12, 31, 12, tzinfo=UTC)
-        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=2)))
-        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
-        body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
-        assert len(body["data"]["cyclesAFRR"]) == 192
 
     async def test_answers_only_what_was_asked_for(self, make_battery):
         battery = await make_battery()

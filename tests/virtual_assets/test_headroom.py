@@ -105,32 +105,3 @@ class TestTheFeedback:
         assert first_energy_cut(followed, before, after, own) is None
         assert first_energy_excess(followed, before, after) is None
         assert after.end_kwh - TARGET_KWH == pytest.approx(np.sign(beyond_kwh) * remaining_kwh, abs=1e-3)
-
-    def test_counts_what_was_exported_earlier_in_the_first_day(self):
-        """Of 20 kWh a day, 15 are used on the first of three days."""
-        case = inputs(np.zeros((1, PERIODS)), energy_kwh=200.0, cycles=(CycleBudget(20.0, GROUPS, 15.0),))
-        left_kwh = (5 + 20 + 20) / EFFICIENCY.discharge
-        assert irreparable_kwh(case, project(case), 0, 100.0) == pytest.approx(100 - left_kwh)
-
-    def test_has_nothing_to_say_behind_the_last_gate(self):
-        case = inputs([-100.0] * 4)
-        assert irreparable_kwh(case, project(case), 4, 90.0) == 90.0
-        assert irreparable_kwh(case, project(case), 0, 90.0) == 0.0
-
-    @pytest.mark.parametrize("power_kw", [95.0, -100.0])
-    def test_counts_what_is_scheduled_the_other_way_and_may_be_left_undone(self, power_kw):
-        """There is no power to do more than that."""
-        charge_kw, discharge_kw = (0.0, 100.0) if power_kw > 0 else (100.0, 0.0)
-        case = inputs([0.0, power_kw], charge_kw, discharge_kw)
-        found = project(case)
-        beyond_kwh = found.end_kwh - TARGET_KWH
-        assert beyond_kwh == pytest.approx(-25.0 if power_kw > 0 else 22.5)
-        assert irreparable_kwh(case, found, 0, beyond_kwh) == pytest.approx(0)
-        assert irreparable_kwh(case, found, 0, 2 * beyond_kwh) == pytest.approx(abs(beyond_kwh))
-
-    def test_keeps_within_the_bounds_of_each_period_and_moves_the_rest_after_it(self):
-        """By the end of the third of four periods 10 kWh may have been moved; the fourth has power of its own."""
-        case = inputs(np.zeros((1, 4)), available_kwh=[200, 200, 110, 200], lowest_kwh=np.array([0, 0, 90, 0.0]))
-        found = project(case)
-        assert irreparable_kwh(case, found, 0, -60.0) == pytest.approx(60 - 10 - 25 * EFFICIENCY.charge)
-        assert irreparable_kwh(case, found, 0, 60.0) == pytest.approx(60 - 10 - 25 / EFFICIENCY.discharge)

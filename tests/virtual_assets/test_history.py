@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,9 +16,7 @@ from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods
 from gridloom.virtual_assets.history import routes
 from gridloom.virtual_assets.history.store import (
-    UnannouncedCut,
     read_accepted_kw,
-    read_unannounced_cuts,
     read_unannounced_kw,
     write_adjustments,
 )
@@ -28,21 +26,6 @@ from gridloom.virtual_assets.store import lock_virtual_asset_by_key
 
 
 class TestTheHistory:
-    async def test_names_authors_to_their_own_organisation_and_to_the_operator(
-        self, make_battery: MakeBattery, operator: Any
-    ) -> None:
-        """The operator has made the asset, and its holder the schedule."""
-        battery = await make_battery()
-        assert (await battery.put([100])).status_code == 200
-        url = f"{battery.url}/schedule-history"
-        seen = {}
-        for reader in (battery.client, operator):
-            listed = (await reader.get(url)).json()
-            seen[reader] = {one["version"]: one["authorName"] for one in listed}
-        assert seen[battery.client][1] is None
-        assert seen[battery.client][2] == seen[operator][2] is not None
-        assert seen[operator][1] is not None
-
     async def test_is_narrowed_to_versions_accepted_from_a_start_on_and_before_an_end(
         self, make_battery: MakeBattery
     ) -> None:
@@ -152,39 +135,6 @@ class TestAQuarterHourThatIsCutTwice:
             (period - 2, [1, 2]),
         ):
             assert (await read_accepted_kw(pool, key, first, np.array([1.0, 2.0]))).tolist() == accepted
-
-
-class TestTheUnannouncedPartOfCuts:
-    async def test_is_that_of_the_window_as_it_was_known(self, make_battery: MakeBattery) -> None:
-        """Of −400 kW 150 are left and 250 were announced to be; a cut of which that is not known counts for nothing."""
-        battery, other = await make_battery(), await make_battery()
-        first, pool, reason = period_number(battery.start), battery.edge.pool, AdjustmentReason.AVAILABILITY
-        keys = [
-            await pool.fetchval("select key from asset where id = $1", UUID(one.asset["id"]))
-            for one in (battery, other)
-        ]
-        assert (await battery.put([800, -400, 300, 600])).status_code == 200
-        async with pool.acquire() as db, db.transaction():
-            asset = await lock_virtual_asset_by_key(db, keys[0])
-            assert asset is not None
-            adjustments = [
-                Adjustment(first, 800.0, 500.0, reason, announced_kw=800.0),
-                Adjustment(first + 1, -400.0, -150.0, reason, announced_kw=-250.0),
-                Adjustment(first + 2, 300.0, 0.0, reason),
-                Adjustment(first + 3, 600.0, 500.0, reason, announced_kw=500.0),
-            ]
-            await write_adjustments(db, asset, asset.version, adjustments)
-        accepted_at = await pool.fetchval(
-            "select accepted_at from schedule_version where asset_key = $1 order by version desc limit 1", keys[0]
-        )
-        assert (await read_unannounced_kw(pool, keys[0], first - 1, first + 4)).tolist() == [0, 300, -100, 0, 0]
-        assert (await read_unannounced_kw(pool, keys[0], first + 1, first + 3)).tolist() == [-100, 0]
-        assert await read_unannounced_cuts(pool, keys, first + 1, first + 2) == {
-            keys[0]: [UnannouncedCut(first + 1, -100.0)]
-        }
-        assert await read_unannounced_cuts(pool, keys, first + 2, first + 3) == {}
-        for moment, known in ((accepted_at, 2), (accepted_at - timedelta(milliseconds=1), 0)):
-            assert np.count_nonzero(await read_unannounced_kw(pool, keys[0], first, first + 4, moment)) == known
 
 
 class TestPeriodsThatTheBatteriesCouldNotServe:

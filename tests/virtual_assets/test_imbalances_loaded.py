@@ -15,12 +15,10 @@ from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.projection import Projection, ProjectionInput
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import AssetTerms, Block, Efficiency, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import projection_loading as loading
 from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.projection_input import READ_ACTIVATED_AS_OF, ActivationsAsOf
 
 pytestmark = pytest.mark.pure
 
@@ -77,33 +75,6 @@ class TestTheFirstPeriodThatCanBeCut:
         assert loading.first_cuttable_from(structs.replace(BATTERY, **changes), first_open) == found
 
 
-class TestWhatFollowsItsSchedule:
-    def summaries(self, change: float, lowest: float, highest: float) -> DaySummaries:
-        """Of a first day that does nothing, and of a second."""
-        return DaySummaries(np.array([[0, change], [0, lowest], [0, highest], [0, 10]], dtype=float))
-
-    @pytest.mark.parametrize(
-        ("lowest", "highest", "is_uncut"),
-        [(-1000.0, 0.0, True), (-1000.1, 0.0, False), (0.0, 1000.0, True), (0.0, 1000.1, False)],
-    )
-    def test_stays_within_the_store_from_what_it_holds_each_day(
-        self, lowest: float, highest: float, is_uncut: bool
-    ) -> None:
-        assert loading.precheck_uncut(BATTERY, self.summaries(0.0, lowest, highest)) is is_uncut
-
-    def test_waits_for_no_cut(self) -> None:
-        summaries = self.summaries(0.0, 0.0, 0.0)
-        assert not loading.precheck_uncut(structs.replace(BATTERY, first_misfit=FIRST), summaries)
-
-    def test_has_lost_neither_power_nor_energy(self) -> None:
-        whole, less = np.ones(4), np.array([1.0, 1.0, 0.9, 1.0])
-        for parts in ((less, whole, whole), (whole, less, whole), (whole, whole, less)):
-            available = AvailableFraction(FIRST, *parts)
-            assert not loading.is_fully_available(available, FIRST + 1, FIRST + 3)
-            assert loading.is_fully_available(available, FIRST, FIRST + 2)
-            assert loading.is_fully_available(available, FIRST + 3, FIRST + 3)
-
-
 class TestAProjection:
     async def test_is_of_what_is_available_from_the_first_period_that_can_be_cut(
         self, monkeypatch: pytest.MonkeyPatch
@@ -124,64 +95,8 @@ class TestAProjection:
                 await loading.load_projection(NOTHING, BATTERY, at(now), first, end)
         assert asked == [(FIRST + 10, FIRST + 50), (FIRST + 50, FIRST + 50)]
 
-    async def test_as_of_an_instant_cuts_nothing_whose_gate_was_closed_then(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        then, up_kwh = at(FIRST + 9), np.arange(8.0)
-
-        async def read_activated(db: Any, key: int, first: int, end: int, instant: datetime) -> ActivationsAsOf:
-            assert (key, first, end, instant) == (7, FIRST, FIRST + 8, then)
-            return ActivationsAsOf(up_kwh, 2 * up_kwh)
-
-        async def load_input(db: Any, asset: Any, version: int, closed: int, end: int, activated_kwh: Any) -> Any:
-            assert (asset, version, closed, end) == (BATTERY, 3, FIRST + 10, FIRST + 8)
-            assert activated_kwh.tolist() == (2 * up_kwh * 0.9 - up_kwh / 0.8).tolist()
-            return "inputs"
-
-        def project(inputs: Any) -> Projection:
-            assert inputs == "inputs"
-            return Projection(np.full((1, 8), 40.0), np.arange(9.0), (), np.arange(8.0) + 20)
-
-        monkeypatch.setattr(READ_ACTIVATED_AS_OF, "get", lambda: read_activated)
-        monkeypatch.setattr(loading, "load_projection_input_as_of", load_input)
-        monkeypatch.setattr(loading, "project", project)
-        found, activated = await loading.load_projection_as_of(NOTHING, BATTERY, 3, then, FIRST + 5, FIRST + 8)
-        assert (activated.before_kwh, activated.period_kwh.tolist()) == (0 + 1 + 2 + 3 + 4, [5, 6, 7])
-        assert (found.trajectory.first, found.trajectory.energy_kwh.tolist()) == (FIRST + 5, [5, 6, 7, 8])
-        assert found.trajectory.exported_before_kwh == 5 * 10
-        assert found.unexplained_kwh.tolist() == [25, 26, 27]
-
-
-class TestAnImbalanceAtTheEnd:
-    def test_is_that_to_the_assets_own_target_within_its_own_tolerance(self) -> None:
-        """Of 2000 kWh: 600 are meant to be left, and 100 more or less will do."""
-        terms = replace(BATTERY.terms, final_soc_target=0.3, final_soc_tolerance=0.05)
-        asset = structs.replace(BATTERY, terms=terms)
-        for end_kwh, beyond_kwh, balanced in ((700.0, 100, True), (701.0, 101, False), (500.0, -100, True)):
-            found = loading.imbalance_at_end(asset, end_kwh)
-            assert found.imbalance_discharge_kwh - found.imbalance_charge_kwh == pytest.approx(beyond_kwh)
-            assert found.balanced is balanced
-
 
 class TestWhatCanStillBeRepaired:
-    def test_counts_no_period_whose_gate_is_closed(self) -> None:
-        """500 kWh too many at the end; 800 kW for a quarter-hour draw 250 kWh."""
-        inputs = ProjectionInput(
-            power_kw=np.zeros((1, 8)),
-            charge_kw=np.full((1, 8), 1000.0),
-            discharge_kw=np.full((1, 8), 800.0),
-            lowest_kwh=np.zeros(8),
-            highest_kwh=np.full(8, 2000.0),
-            energy_kwh=1500.0,
-            capacity_kwh=2000.0,
-            efficiency=BATTERY.terms.efficiency,
-        )
-        projection = Projection(inputs.power_kw, np.full(9, 1500.0), (), np.zeros(8))
-        for closed, feedback in ((END - 3, "discharge 500.000 kWh more"), (END - 2, "250.000 kWh remain")):
-            found = loading.projected_imbalance(BATTERY, at(closed), END - 8, inputs, projection)
-            assert (found.imbalance_discharge_kwh, found.balanced) == (500, False)
-            assert feedback in found.feedback
-
     @pytest.mark.parametrize(
         ("end", "market", "is_known"),
         [
@@ -262,11 +177,3 @@ class TestImbalancesOfSeveral:
         assert found[3] == ("full", 3, FIRST + 10, FIRST + 10), "what exceeds its cycles is cut"
         assert "500.000 kWh remain to discharge" in found[4], "nothing can be done about what is over"
         assert found[5] == ("full", 5, FIRST + 6, FIRST + 6)
-
-    async def test_are_computed_where_something_is_lost_or_was_activated(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assets = [structs.replace(BATTERY, key=1), structs.replace(BATTERY, key=2, first_activated=FIRST)]
-        found, _ = await self.read(monkeypatch, assets, {1: 0.5}, FIRST + 9)
-        assert found == {key: ("full", key, FIRST + 10, FIRST + 10) for key in (1, 2)}
-        over = living(FIRST - 40, FIRST - 20, key=4, first_activated=FIRST - 30)
-        found, windows = await self.read(monkeypatch, [over], {}, FIRST + 9)
-        assert (found, windows) == ({4: ("full", 4, FIRST - 21, FIRST - 20)}, [])

@@ -48,27 +48,6 @@ class TestYear:
         for series in (life["schedule"], life["powerCapacity"], operational["data"]["cyclesTotal"]):
             assert [point["time"] for point in series] == every_time
 
-    async def test_answers_a_carving_with_a_week_of_the_block(self, year):
-        carved = await year.carve(0, 35_040, "WHOLESALE", 300, 400)
-        assert carved.status_code == 201, carved.text
-        assert len(carved.json()["schedule"]) == 672
-
-    async def test_is_refused_as_a_whole_when_one_late_period_does_not_fit(self, year):
-        powers = a_years_powers()
-        powers[-1] = 1200.5
-        answer = await year.client.put(year.block_url, json=year.points(powers), timeout=30)
-        assert answer.status_code == 422
-        assert {point["power"] for point in (await year.life())["schedule"]} == {0}
-
-    async def test_is_validated_to_its_end_by_one_period_at_its_start(self, year):
-        await year.put(a_years_powers())
-        assert (await year.put([-1000] * 1, offset=35_039)).status_code == 200
-        # Now 1225 kWh at the end; 1000 more early in the year would overfill it on the first evening already.
-        assert (await year.put([-1000] * 3, offset=40)).status_code == 422
-        answer = await year.put([1000] * 4, offset=20)
-        assert answer.status_code == 422, answer.text
-        assert answer.json()["excess"] < 0
-
     async def test_keeps_the_energy_of_every_one_of_its_days(self, year):
         """0.45 kWh are charged on each; what the last day begins with is added up from what each day was kept with."""
         day = [-2.0, *[0.0] * 95]
@@ -77,22 +56,3 @@ class TestYear:
         last_day = (await year.client.get(f"{year.url}/state-of-energy/projected", params=params)).json()
         assert last_day[0]["energy"] == pytest.approx(1000 + 364 * 0.45)
         assert last_day[-1]["energy"] == pytest.approx(1000 + 365 * 0.45)
-
-    async def test_reads_and_writes_little_for_one_period(self, year, app):
-        await year.put(a_years_powers())
-        key = await app.pool.fetchval("select key from asset where id = $1", year.asset["id"])
-        before = await app.pool.fetchval(
-            "select sum(xmin::text::bigint) from virtual_schedule where asset_key = $1", key
-        )
-        assert (await year.put([-10], offset=15_000)).status_code == 200
-        changed = await app.pool.fetch(
-            """select 'day' as what, count(*) from virtual_schedule where asset_key = $1 and xmin = $2::text::xid
-               union all select 'span', count(*) from virtual_energy where asset_key = $1 and xmin = $2::text::xid""",
-            key,
-            await app.pool.fetchval(
-                "select xmin::text from schedule_version where asset_key = $1 order by version desc limit 1", key
-            ),
-        )
-        assert {row["what"]: row["count"] for row in changed} == {"day": 1, "span": 1}
-        assert before is not None
-        assert await app.pool.fetchval("select count(*) from virtual_energy where asset_key = $1", key) <= 13

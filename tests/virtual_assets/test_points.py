@@ -5,22 +5,16 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import BadRequest
-from gridloom.virtual_assets.model import Block, Market
 from gridloom.virtual_assets.schedule.points import (
     SchedulePoints,
-    distribute_over_blocks,
-    group_by_lane,
-    rated_kw,
     read_few_points,
     read_points,
 )
@@ -88,35 +82,6 @@ class TestPoints:
         assert read_few_points(times, [3.0, -0.0, 2.0], SPAN) is None
 
 
-class TestTheBlocksOfAnAsset:
-    BLOCKS = tuple(
-        Block(BlockID(UUID(int=number)), lane, first, end, market, charge_kw, discharge_kw)
-        for number, (lane, first, end, market, charge_kw, discharge_kw) in enumerate(
-            [
-                (0, 4, 8, Market.WHOLESALE, 600.0, 100.0),
-                (0, 0, 4, Market.WHOLESALE, 600.0, 0.0),
-                (1, 2, 8, Market.WHOLESALE, 200.0, 300.0),
-                (2, 0, 8, Market.FCR, 50.0, 50.0),
-                (3, 8, 9, Market.WHOLESALE, 70.0, 80.0),
-            ]
-        )
-    )
-
-    def test_have_the_power_of_the_wholesale_ones_that_cover_a_period(self) -> None:
-        charge_kw, discharge_kw = rated_kw(self.BLOCKS, np.arange(1, 10))
-        assert charge_kw.tolist() == [600, *[800] * 6, 70, 0]
-        assert discharge_kw.tolist() == [0, 300, 300, *[400] * 4, 80, 0]
-
-    def test_take_a_schedule_by_their_power_in_its_direction(self) -> None:
-        periods, power_kw = np.array([1, 3, 4, 5, 7]), np.array([0.0, -80.0, 40.0, -8.0, 4.0])
-        parts = group_by_lane(distribute_over_blocks(self.BLOCKS, SchedulePoints(periods, power_kw, np.arange(5))))
-        found = {lane: (change.periods.tolist(), change.power_kw.tolist()) for lane, change in parts.items()}
-        assert found == {
-            0: ([1, 3, 4, 5, 7], pytest.approx([0, -60, 10, -6, 1])),
-            1: ([3, 4, 5, 7], pytest.approx([-20, 30, -2, 3])),
-        }
-
-
 class TestFewPoints:
     @given(st.lists(POINTS, max_size=8))
     def test_are_read_as_many_are(self, drawn: list[tuple[int, float, float]]) -> None:
@@ -145,14 +110,6 @@ class TestFewPoints:
         points = SchedulePoints(places + FIRST, np.array(powers_kw), places)
         bounds = np.full(len(places), charge_kw), np.full(len(places), discharge_kw)
         assert _find_refusal(points, charge_kw, discharge_kw) == _find_refusal(points, *bounds)
-
-    @pytest.mark.parametrize("count", [1, 20])
-    def test_and_many_may_use_all_that_is_available_of_each_direction(self, count: int) -> None:
-        places = np.arange(count)
-        for power_kw, is_refused in ((-40.0, False), (60.0, False), (-41.0, True), (61.0, True)):
-            points = SchedulePoints(places + FIRST, np.append(np.zeros(count - 1), power_kw), places)
-            for bounds in ((40.0, 60.0), (np.full(count, 40.0), np.full(count, 60.0))):
-                assert (_find_refusal(points, *bounds) is not None) is is_refused
 
 
 def _find_refusal(points: SchedulePoints, charge_kw: Any, discharge_kw: Any) -> str | None:

@@ -86,27 +86,6 @@ class TestPortfolio:
             assert (await battery.client.patch(f"{url}/{west['id']}", json=change)).status_code == 200
         assert (await battery.client.get(f"{url}/{east['id']}")).json() == east
 
-    async def test_lists_its_assets_in_the_order_of_their_allocation(self, make_battery, operator):
-        """Whichever of them was changed last."""
-        battery = await make_battery()
-        start = battery.end
-        body = new_asset(battery.physical, start=wire(start), end=wire(start + QUARTER))
-        second = await operator.post(f"/organisations/{battery.organisation.id}/virtual-assets", json=body)
-        ids = [battery.asset["id"], second.json()["id"]]
-        url = f"/organisations/{battery.organisation.id}/portfolios"
-        made = await battery.client.post(url, json={"name": "Both", "virtualAssetIDs": ids[::-1]})
-        for portfolio_id in (None, made.json()["id"]):
-            assert (await battery.client.patch(battery.url, json={"portfolioID": portfolio_id})).status_code == 200
-        read = await battery.client.get(f"{url}/{made.json()['id']}")
-        assert made.json()["virtualAssetIDs"] == read.json()["virtualAssetIDs"] == ids
-        seen = set()
-        for member, other in (ids, ids[::-1]):
-            for asset_id, portfolio_id in ((other, None), (member, made.json()["id"])):
-                asset_url = battery.url.replace(ids[0], asset_id)
-                assert (await battery.client.patch(asset_url, json={"portfolioID": portfolio_id})).status_code == 200
-            seen.add((await battery.client.get(f"{url}/{made.json()['id']}")).headers["ETag"])
-        assert len(seen) == 2, "one asset for another is a change"
-
     async def test_refuses_what_is_not_the_organisations(self, make_battery):
         battery, other = await make_battery(), await make_battery()
         url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client

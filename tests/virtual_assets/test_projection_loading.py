@@ -66,42 +66,12 @@ class TestLostAvailability:
         assert [place for place, *_ in await adjustments(battery)] == [0, 1, 2, 3, 10, 11]
         assert (await battery.read())["endStateOfChargePercentage"] == 50
 
-    async def test_is_named_in_the_answer_to_a_schedule(self, make_battery):
-        battery = await make_battery()
-        await battery.put([500] * 4)
-        await lose(battery, 0, 2, power=1000)
-        answer = await battery.put([-100], offset=50)
-        assert answer.status_code == 200
-        assert answer.json()["expectedCuts"] == [
-            {
-                "timestamp": wire(battery.start + place * QUARTER),
-                "acceptedSchedule": 500,
-                "adjustedSchedule": 200,
-                "reason": "AVAILABILITY",
-            }
-            for place in (0, 1)
-        ]
-        kept_kwh = 1000 - (2 * 50 + 2 * 125) / 0.95 + 0.9 * 25
-        assert answer.json()["imbalance"]["endStateOfChargePercentage"] == pytest.approx(kept_kwh / 20)
-
     async def test_gives_room_that_the_schedule_alone_would_not_have(self, make_battery):
         battery = await make_battery()
         await battery.put([-1000] * 4)  # to 1900 kWh
         problem(await battery.put([-1000], offset=8), 422, "energy-out-of-bounds")
         await lose(battery, 0, 4, power=1000)  # nothing of it will be charged
         assert (await battery.put([-1000], offset=8)).status_code == 200
-
-    async def test_takes_energy_from_later_schedules_only_as_much_as_before(self, make_battery):
-        """A change that adds an energy cut to points that stand is refused, though its own points would fit."""
-        battery = await make_battery()
-        await battery.put([-1000] * 4 + [0] * 4 + [800] * 8)
-        await lose(battery, 0, 4, power=1000)  # the last of the discharging will be cut: the store runs empty
-        cut = [place for place, point in enumerate(await projected(battery)) if "expectedCut" in point]
-        assert cut == [0, 1, 2, 3, 12, 13, 14, 15]
-        answer = await battery.put([100], offset=6)
-        problem(answer, 422, "energy-out-of-bounds")
-        assert answer.json()["firstPeriod"] == wire(battery.start + 12 * QUARTER)
-        assert (await battery.put([-100], offset=6)).status_code == 200
 
 
 class TestCycleLimits:
@@ -127,18 +97,6 @@ class TestCycleLimits:
         part = await battery.client.get(f"{battery.url}/state-of-energy/projected", params={"start": later})
         assert any(cut["timestamp"] < later for cut in cuts)
         assert part.json() == whole[24:], "cuts before it do not show in a part"
-
-    async def test_count_all_that_was_exported_since_the_market_day_began(self, make):
-        """Its first hours are still the day before in UTC; 600 of 1000 kWh are exported in them."""
-        battery = await make(dailyCycleLimit=0.5)
-        for powers, offset in (([1200] * 2, 0), ([-1000] * 4, 12), ([1200] * 2, 30)):
-            assert (await battery.put(powers, offset)).status_code == 200
-        later = {"start": wire(battery.start + 20 * QUARTER)}
-        for hours in (0, 5):
-            await advance(battery.edge, battery.start + timedelta(hours=hours))
-            points = (await battery.client.get(f"{battery.url}/state-of-energy/projected", params=later)).json()
-            cuts = [(place, point["expectedCut"]) for place, point in enumerate(points, 20) if "expectedCut" in point]
-            assert [(place, cut["adjustedSchedule"]) for place, cut in cuts] == [(31, pytest.approx(400))]
 
     async def test_that_leave_no_way_say_what_remains(self, make_battery):
         battery = await make_battery(annualCycleLimit=0.1, initialStateOfChargePercentage=95)  # 200 kWh
@@ -193,29 +151,6 @@ def make_running(make_battery: Any) -> Any:
 
 
 class TestActivations:
-    async def test_move_the_store(self, operator, make_running):
-        battery = await make_running()
-        assert (await latest(battery))["stateOfChargePercentage"] == 50
-        await settle(operator, battery, battery.start, [0.5] * 8)
-        assert (await latest(battery))["stateOfChargePercentage"] == pytest.approx(10)
-        assert (await battery.read())["endStateOfChargePercentage"] == pytest.approx(10)
-        assert (await percentages(battery))[:10] == pytest.approx([50, 45, 40, 35, 30, 25, 20, 15, 10, 10])
-        await settle(operator, battery, battery.start, [0.0] * 4)
-        assert (await latest(battery))["stateOfChargePercentage"] == pytest.approx(30)
-        await settle(operator, battery, battery.start + timedelta(hours=3), [1.0] * 2, "NEG")
-        assert (await latest(battery))["stateOfChargePercentage"] == pytest.approx(50)
-
-    async def test_lose_on_the_way(self, operator, make_running):
-        lossy = {"chargeEfficiency": 0.8, "dischargeEfficiency": 0.5}
-        battery = await make_running(**lossy)
-        await settle(operator, battery, battery.start, [0.5])
-        assert (await latest(battery))["energy"] == pytest.approx(5000 - 1000)
-        after = {"start": wire(battery.start + QUARTER)}
-        points = (await battery.client.get(f"{battery.url}/state-of-energy/projected", params=after)).json()
-        assert points[0]["energy"] == pytest.approx(5000 - 1000), "in the very period before"
-        await settle(operator, battery, battery.start + QUARTER, [0.5], "NEG")
-        assert (await latest(battery))["energy"] == pytest.approx(4000 + 400)
-
     async def test_that_no_store_could_give_are_left_unexplained(self, operator, make_running):
         battery = await make_running()
         await settle(operator, battery, battery.start, [3.0, 3.0, 3.0])
@@ -226,21 +161,3 @@ class TestActivations:
         assert min(await percentages(battery)) == 0
         await settle(operator, battery, battery.start + timedelta(hours=2), [2.0], "NEG")
         assert (await latest(battery))["energy"] == pytest.approx(2000)
-
-    async def test_leave_cuts_to_expect_in_open_periods_and_closed_ones_alone(self, operator, make_running):
-        battery = await make_running()
-        assert (await battery.put([10_000, 8000], offset=200)).status_code == 200  # down to 500 kWh
-        await settle(operator, battery, battery.start, [0.5] * 8)
-        points = await projected(battery)
-        assert [place for place, point in enumerate(points) if "expectedCut" in point] == [200, 201]
-        assert points[200]["expectedCut"] == {
-            "acceptedSchedule": 10_000,
-            "adjustedSchedule": pytest.approx(4000),
-            "reason": "STATE_OF_ENERGY_BOUNDARIES",
-        }
-        assert (await battery.read())["imbalanceCharge"] == pytest.approx(5000)
-        assert (await battery.put([-6000] * 2, offset=190)).status_code == 200
-        problem(await battery.put([-10_000] * 4, offset=180), 422, "energy-out-of-bounds")
-        answer = await battery.put([0, 0], offset=200)
-        assert answer.json()["expectedCuts"] == []
-        assert answer.json()["imbalance"]["endStateOfChargePercentage"] == pytest.approx(40)

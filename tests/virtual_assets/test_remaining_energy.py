@@ -1,7 +1,6 @@
 """What remains of a battery in single periods, read from one book, against a book for each period."""
 
 from dataclasses import replace
-from uuid import UUID
 
 import numpy as np
 import pytest
@@ -12,14 +11,11 @@ from tests.capacity.test_book import battery, periods_of, promise, standings
 from gridloom.capacity.availability import ENERGY
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.virtual_assets.backing.availability import (
-    available_fraction,
     mean_available_of,
     remaining_energy_at,
     remaining_fraction,
 )
-from gridloom.virtual_assets.model import Promise
 
 pytestmark = pytest.mark.pure
 
@@ -45,26 +41,6 @@ class TestRemainingEnergy:
         remaining = remaining_fraction(short, 5, 7)
         assert remaining is not None
         assert remaining.tolist() == [[0.8, 0.8], [0.4, 0.4], [0.5, 0.5]]
-
-
-class TestTheAvailableFraction:
-    def test_weighs_batteries_by_their_shares_and_keeps_the_smallest_loss(self):
-        """The first lacks half a percent of its energy, and of its shares' sum the second has two thirds."""
-        held = [promise(0, 10, 5_000, 20_000)]
-        capacities = {
-            1: BatteryCapacity(battery(5_000, 4_000, 19_900), held, OwnSchedule.nothing()),
-            2: BatteryCapacity(battery(), held, OwnSchedule.nothing()),
-        }
-        promises = [
-            Promise(key, PhysicalAssetID(UUID(int=key)), share, 1000 * share, 1000 * share, 2000 * share)
-            for key, share in ((1, 0.25), (2, 0.5))
-        ]
-        found = available_fraction(promises, capacities, 5, 7)
-        assert (found.first, found.end, found.is_full) == (5, 7, False)
-        assert found.charge.tolist() == [1.0, 1.0]
-        assert found.discharge == pytest.approx([1 - 0.2 / 3] * 2)
-        assert found.energy == pytest.approx([1 - 0.005 / 3] * 2)
-        assert available_fraction(promises[1:], capacities, 5, 7).is_full
 
 
 class TestMeanAvailability:

@@ -1,6 +1,5 @@
 """When capacity is lost after a schedule was accepted, gate closure cuts what no longer fits and nothing else."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
@@ -17,13 +16,11 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.platform.http.application import Application
-from gridloom.platform.jobs import JobRun, run_due_platform_jobs
+from gridloom.platform.jobs import run_due_platform_jobs
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
-from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets, revalidate
 from gridloom.virtual_assets.history.store import read_powers_as_of, read_unannounced_kw
-from gridloom.virtual_assets.model import LockedAssetKey
-from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
+from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
 
 GATE = timedelta(seconds=480)
 
@@ -117,18 +114,6 @@ class TestLostPower:
         assert 'rel="next"' in table.headers["Link"]
         assert (await powers(battery))[:6] == [-400, 500, 300, 300, 500, 0]
 
-    async def test_is_cut_as_long_before_delivery_as_the_assets_own_gate_closes(self, make):
-        battery = await make(dispatchGateClosureSeconds=7200)
-        gate = timedelta(hours=2)
-        assert (await battery.put([500] * 3)).status_code == 200
-        await lose(battery, 0, 3, power=1000)
-        await advance(battery.edge, battery.start - gate - timedelta(minutes=3))
-        assert await adjustments(battery) == []
-        await advance(battery.edge, battery.start - gate + timedelta(seconds=5))
-        assert await adjustments(battery) == [(0, 500, 200, "AVAILABILITY")]
-        due = await battery.edge.pool.fetchval("select due from job where kind = $1", CLOSE_GATE)
-        assert due == battery.start + QUARTER - gate
-
     async def test_shows_in_the_block_at_once_and_bounds_new_schedules(self, make):
         battery = await make()
         await lose(battery, 2, 4, power=700)
@@ -192,25 +177,6 @@ class TestLostPower:
         assert (cut, accepted, reason) == (place, 1200, "AVAILABILITY")
         assert adjusted == pytest.approx(1200 * 1200 / 2200)
 
-    async def test_that_comes_back_before_the_gate_closes_cuts_nothing(self, make):
-        battery = await make()
-        await battery.put([500] * 4)
-        outage = await lose(battery, 1, 3, power=900)
-        await advance(battery.edge, battery.start - timedelta(hours=1))
-        assert (await battery.organisation.engineer.delete(outage)).status_code == 204
-        await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == []
-        assert (await powers(battery))[:5] == [500, 500, 500, 500, 0]
-
-    async def test_that_the_trader_repairs_in_time_cuts_nothing(self, make):
-        battery = await make()
-        await battery.put([500] * 4)
-        await lose(battery, 1, 3, power=900)
-        await advance(battery.edge, battery.start - timedelta(hours=1))
-        assert (await battery.put([100, 100], offset=1)).status_code == 200
-        await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == []
-
     async def test_emits_an_event_and_is_stored_as_a_version(self, make):
         battery = await make()
         await battery.put([500] * 4)
@@ -248,32 +214,6 @@ class TestLostPower:
         page = await battery.client.get(f"{battery.url}/adjustments", params={"limit": 3})
         rest = await battery.client.get(page.links["next"]["url"])
         assert [len(page.json()), len(rest.json())] == [3, 1]
-
-    async def test_leaves_periods_alone_whose_gates_had_closed_before(self, make):
-        battery = await make()
-        assert (await battery.put([500] * 7)).status_code == 200
-        await advance(battery.edge, battery.start + 2 * QUARTER - GATE + timedelta(seconds=5))
-        await lose(battery, 0, 4, power=1000)
-        await advance(battery.edge, battery.end)
-        assert [period for period, *_ in await adjustments(battery)] == [3]
-        assert (await powers(battery))[:9] == [500, 500, 500, 200, 500, 500, 500, 0, 0]
-        pool = battery.edge.pool
-        key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
-        async with pool.acquire() as db, db.transaction():
-            assert await revalidate(db, key, battery.start - timedelta(days=1)) == [], "they are judged once"
-
-
-class TestTheRunner:
-    async def test_closes_the_gate_by_itself_when_its_time_has_come(self, make):
-        """The clock is moved to shortly before the gate closes, and passes that moment as any clock does."""
-        battery = await make()
-        assert (await battery.put([800.0])).status_code == 200
-        await lose(battery, 0, 4, power=700)
-        await advance(battery.edge, battery.start - GATE - timedelta(seconds=2))
-        async with asyncio.timeout(120):
-            while not (found := await adjustments(battery)):
-                await asyncio.sleep(0.25)
-        assert found == [(0, 800, 500, "AVAILABILITY")]
 
 
 class TestLostEnergy:
@@ -391,13 +331,6 @@ class TestCycleLimit:
         answer = await battery.put([1000.0], offset=2)
         assert (answer.status_code, answer.json()["type"].rsplit("/", 1)[1]) == (422, "energy-out-of-bounds")
 
-    async def test_that_is_kept_cuts_nothing(self, make):
-        battery = await make(dailyCycleLimit=0.5, annualCycleLimit=3)
-        await battery.put([900.0] * 4, offset=40)
-        await battery.put([-1000.0] * 4 + [800.0] * 4, offset=130)
-        await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == []
-
 
 class TestRating:
     async def test_that_falls_below_the_promise_shrinks_what_is_available(self, make, app):
@@ -424,16 +357,6 @@ class TestCarvingWhileCapacityIsMissing:
     """200 of 1000 kW of charging and 300 of 1200 kW of discharging are out, so each block can use 80 and 75 % of what
     it is rated for."""
 
-    async def test_shares_a_schedule_that_fits_so_that_it_still_fits(self, make):
-        battery = await make()
-        await battery.put([800, -700])
-        await lose(battery, 0, 4, power=300, charge=200)
-        later = await battery.carve(0, 4, "WHOLESALE", 500, 500)
-        assert [point["power"] for point in later.json()["schedule"]][:2] == [275, -300]
-        assert (await powers(battery))[:2] == [525, -400]
-        await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == []
-
     async def test_finds_a_schedule_in_the_way_that_needs_what_is_still_available(self, make):
         battery = await make()
         await battery.put([0, 600])
@@ -452,42 +375,3 @@ class TestCarvingWhileCapacityIsMissing:
         assert [block["schedule"][0]["power"] for block in (await battery.blocks())[:2]] == [625, 375]
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == [(0, 1000, 900, "AVAILABILITY")]
-
-    async def test_is_free_to_take_power_that_the_schedule_does_not_use(self, make):
-        battery = await make()
-        await battery.put([900])
-        await lose(battery, 0, 4, power=300, charge=200)
-        assert (await battery.carve(0, 16, "AFRR_NEG", 600, 0)).status_code == 201
-
-
-class TestALookUnderWay:
-    async def test_does_not_put_off_what_changed_meanwhile(self, make):
-        battery = await make()
-        pool, early, late = battery.edge.pool, battery.start + timedelta(days=1), battery.end - timedelta(hours=1)
-        keys = await pool.fetchrow(
-            "select asset_key, physical_asset_key from virtual_backing b join asset a on a.key = b.asset_key"
-            " where a.id = $1",
-            battery.asset["id"],
-        )
-
-        async def change() -> None:
-            async with pool.acquire() as db, db.transaction():
-                await enqueue_backed_assets(JobRun(db=db, kind="", key=str(keys[1]), payload={}, due=early, attempt=1))
-
-        async with pool.acquire() as db, db.transaction():
-            asset = await store.lock_virtual_asset_by_key(db, keys[0])
-            assert asset is not None
-            meanwhile = asyncio.create_task(change())
-            await asyncio.sleep(0.3)
-            await reschedule_revalidation(db, asset, period_number(late))
-        await meanwhile
-        due = await pool.fetchval("select due from job where kind = $1 and key = $2", CLOSE_GATE, str(keys[0]))
-        assert due == early
-
-    async def test_that_waits_for_earlier_gates_is_not_put_off_by_later_changes(self, make):
-        battery = await make()
-        pool, key = battery.edge.pool, "4711"
-        for due in (battery.start, battery.end):
-            await enqueue_revalidation(pool, LockedAssetKey(int(key)), due)
-        found = await pool.fetchval("select due from job where kind = $1 and key = $2", CLOSE_GATE, key)
-        assert found == battery.start

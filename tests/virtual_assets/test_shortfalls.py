@@ -76,9 +76,6 @@ class TestIntervalsOfShortfalls:
             ShortfallInterval(44, 45, 0.25, {1: 0.25}),
         ]
 
-    def test_are_none_where_nothing_is_missing(self) -> None:
-        assert shortfall_intervals(Shortfalls(40, np.zeros(3), {1: np.zeros(3)})) == []
-
     @pytest.mark.parametrize(
         ("first", "end", "missing", "of_second"),
         [

@@ -14,7 +14,7 @@ import pytest
 
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.virtual_assets import streaming
-from gridloom.virtual_assets.streaming import list_json, streamed_data, streamed_points, table
+from gridloom.virtual_assets.streaming import list_json, streamed_points, table
 
 pytestmark = pytest.mark.pure
 
@@ -52,13 +52,6 @@ class TestASeriesInSlices:
         ]
         stream = streamed_points(FIRST, columns["power"], "power")
         assert json.loads(await read(stream.chunks)) == points("power", columns["power"])
-
-    async def test_stands_beside_the_others_under_its_name(self) -> None:
-        stream = streamed_data([{"unit": "kW"}], FIRST, SERIES)
-        assert json.loads(await read(stream.chunks)) == {
-            "metaData": [{"unit": "kW"}],
-            "data": {name: points("value", values) for name, values in SERIES.items()},
-        }
 
     async def test_is_a_column_of_a_table(self) -> None:
         stream = table("application/vnd.apache.arrow.stream", FIRST, SERIES, "series")

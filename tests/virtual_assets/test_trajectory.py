@@ -1,27 +1,19 @@
 """The stored energy follows from the schedules and the efficiencies, and days stand for their periods."""
 
-from dataclasses import replace
-from uuid import UUID
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.virtual_assets.test_draft import asset_of_five_days
 
-from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
-    cycle_limits_kwh,
     days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
-    may_exceed_cycles,
-    reserved_kwh,
     tolerance_kwh,
 )
-from gridloom.virtual_assets.model import Block, Efficiency, Market
+from gridloom.virtual_assets.model import Efficiency
 
 pytestmark = pytest.mark.pure
 
@@ -58,14 +50,6 @@ class TestEnergyTrajectory:
         stored_kwh = energy_trajectory_kwh(0.0, np.minimum(power_kw, 0), efficiency)[-1]
         returned_kwh = stored_kwh * efficiency.discharge
         assert returned_kwh <= taken_kwh * efficiency.charge * efficiency.discharge * (1 + 1e-9) + 1e-9
-
-    def test_starts_where_the_asset_starts_and_stays_there_when_idle(self):
-        assert set(energy_trajectory_kwh(500.0, np.zeros(96), Efficiency(0.9, 0.9)).tolist()) == {500.0}
-
-    def test_validates_a_whole_year(self):
-        power_kw = np.random.default_rng(7).uniform(-10, 10, 35_040)
-        energy_kwh = energy_trajectory_kwh(5e4, power_kw, Efficiency(0.95, 0.95))[1:]
-        assert first_excess(np.full(35_040, 5e4), energy_kwh, np.full(35_040, 1e5), 1e-6) is None
 
 
 class TestDaySummaries:
@@ -111,94 +95,6 @@ class TestDaySummaries:
 
 
 class TestFirstExcess:
-    def test_names_the_first_period_and_the_kwh(self):
-        within, after = np.array([5.0, 5.0, 5.0]), np.array([5.0, 12.5, 13.0])
-        excess = first_excess(within, after, np.full(3, 10.0), 1e-6)
-        assert excess is not None
-        assert (excess.position, excess.excess_kwh) == (1, 2.5)
-
-    def test_is_negative_below_empty(self):
-        excess = first_excess(np.array([1.0]), np.array([-0.5]), np.array([10.0]), 1e-6)
-        assert excess is not None
-        assert excess.excess_kwh == -0.5
-
     def test_is_none_of_a_store_that_is_just_emptied_or_just_filled(self):
         within = np.array([5.0, 5.0])
         assert first_excess(within, np.array([0.0, 10.0]), np.full(2, 10.0), 1e-6) is None
-
-    def test_forgives_what_was_outside_before_and_got_no_worse(self):
-        before, available = np.array([8.0, 8.0]), np.array([6.0, 6.0])
-        assert first_excess(before, np.array([8.0, 7.0]), available, 1e-6) is None
-        assert first_excess(before, np.array([8.0, 8.1]), available, 1e-6) is not None
-
-    def test_does_not_let_many_small_steps_creep_over_the_bound(self):
-        energy, refused = np.array([10.0]), False
-        for _ in range(50):
-            stepped = energy + 4e-7
-            if first_excess(energy, stepped, np.array([10.0]), 1e-6):
-                refused = True
-                break
-            energy = stepped
-        assert refused
-        assert energy[0] <= 10.0 + 1.1e-6
-
-
-class TestTheEnergyOfReserves:
-    """Blocks of 600 kW of charging and 300 kW of discharging over the periods 10 to 13, for half an hour each way."""
-
-    @pytest.mark.parametrize(
-        ("market", "stored_kwh", "free_kwh"),
-        [
-            (Market.FCR, 150.0, 300.0),
-            (Market.AFRR_POS, 150.0, 0.0),
-            (Market.AFRR_NEG, 0.0, 300.0),
-            (Market.WHOLESALE, 0.0, 0.0),
-        ],
-    )
-    def test_is_that_of_their_own_direction_from_the_end_of_the_period_before(self, market, stored_kwh, free_kwh):
-        block = Block(BlockID(UUID(int=1)), 0, 10, 14, market, 600.0, 300.0, reserve_minutes=30.0)
-        stored, free = reserved_kwh([block], 7, 16)
-        held = np.array([0, 0, 1, 1, 1, 1, 1, 0, 0])
-        assert stored.tolist() == (stored_kwh * held).tolist()
-        assert free.tolist() == (free_kwh * held).tolist()
-
-    @pytest.mark.parametrize(
-        ("first", "end", "held"), [(6, 9, [0, 0, 0]), (8, 10, [0, 1]), (13, 15, [1, 0]), (14, 15, [0])]
-    )
-    def test_is_needed_in_a_window_as_in_all(self, first, end, held):
-        block = Block(BlockID(UUID(int=1)), 0, 10, 14, Market.FCR, 600.0, 600.0, reserve_minutes=30.0)
-        assert [part.tolist() for part in reserved_kwh([block], first, end)] == [[300.0 * one for one in held]] * 2
-
-    def test_adds_up_where_blocks_stand_side_by_side(self):
-        fcr = Block(BlockID(UUID(int=1)), 0, 10, 14, Market.FCR, 600.0, 600.0, reserve_minutes=15.0)
-        upward = Block(BlockID(UUID(int=2)), 1, 12, 16, Market.AFRR_POS, 0.0, 100.0, reserve_minutes=60.0)
-        stored, free = reserved_kwh([fcr, upward], 10, 16)
-        assert stored.tolist() == [150, 250, 250, 250, 100, 100]
-        assert free.tolist() == [150, 150, 150, 150, 0, 0]
-
-
-class TestCycleLimits:
-    def test_are_exports_of_so_many_times_the_capacity_a_day_and_a_year(self):
-        terms = asset_of_five_days().terms
-        capacity_kwh = terms.energy_capacity_kwh
-        for daily, annual in ((1.5, 400.0), (1.5, None), (None, 400.0), (None, None)):
-            limited = replace(terms, daily_cycle_limit=daily, annual_cycle_limit=annual)
-            assert cycle_limits_kwh(limited) == (
-                None if daily is None else 1.5 * capacity_kwh,
-                None if annual is None else 400.0 * capacity_kwh,
-            )
-
-    @pytest.mark.parametrize(
-        ("daily_kwh", "annual_kwh", "may_exceed"),
-        [
-            (None, None, False),
-            (110.0, None, False),  # 50 and 60 kWh lie in two days that follow each other
-            (109.0, None, True),
-            (None, 150.0, False),  # of all days together
-            (None, 149.0, True),
-            (110.0, 149.0, True),
-        ],
-    )
-    def test_are_exceeded_at_most_by_two_days_in_a_row_or_by_all(self, daily_kwh, annual_kwh, may_exceed):
-        exported_kwh = np.array([40.0, 0.0, 50.0, 60.0])
-        assert may_exceed_cycles(exported_kwh, daily_kwh, annual_kwh) is may_exceed

@@ -13,7 +13,6 @@ import pytest
 
 from gridloom.commands.serving.command import announce_start
 from gridloom.commands.serving.ports import find_port_fault
-from gridloom.commands.serving.preflight_database import CheckResult, Verdict, _compare_clocks, _describe_place
 from gridloom.commands.serving.serve import StartupReport
 from gridloom.kernel.ids import OrganisationID, UserID
 from gridloom.platform.identity.bootstrap import Bootstrap
@@ -82,25 +81,3 @@ class TestAPort:
             assert "in use" in str(find_port_fault("127.0.0.1", port)).lower()
         assert find_port_fault("127.0.0.1", port) is None
         assert find_port_fault("203.0.113.7", port) is not None, "no address of this machine"
-
-
-class TestTheClocksOfHostAndDatabase:
-    @pytest.mark.parametrize(
-        ("database_s", "verdict", "skew"),
-        [
-            (100.5, Verdict.OK, "0.0"),
-            (98.0, Verdict.OK, "2.0"),
-            (97.9, Verdict.WARNING, "2.1"),
-            (103.0, Verdict.OK, "2.0"),
-            (103.1, Verdict.WARNING, "2.1"),
-        ],
-    )
-    def test_are_compared_with_the_time_that_asking_took(self, database_s: float, verdict: Verdict, skew: str) -> None:
-        found = _compare_clocks(database_s, before_s=100.0, after_s=101.0)
-        assert found == CheckResult("clock", verdict, f"{skew} s apart from the database's")
-
-
-class TestThePlaceOfADatabase:
-    def test_is_told_without_user_and_password(self) -> None:
-        assert _describe_place("postgresql://ada:s@lt@db:6432/grid") == "db:6432"
-        assert _describe_place("postgresql:///grid?host=/run") == "/grid"

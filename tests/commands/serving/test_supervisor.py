@@ -81,22 +81,6 @@ class TestAService:
 
 
 class TestAWorkerThatEnds:
-    def test_is_replaced_at_once_a_few_times_and_then_after_a_pause(self, watched: SupervisorUnderTest):
-        started = [watched.lose_worker(0.1) for _ in range(FREE_RESTARTS + 1)]
-        assert started == [2, 3, 4, 4]
-        watched.watch.now += 1
-        watched._replace_dead_workers(None, None)
-        assert watched.started == 5
-
-    def test_is_replaced_for_ever_once_the_service_was_ready(self, watched: SupervisorUnderTest):
-        watched.is_ready = True
-        for _ in range(3 * MAX_FAILED_STARTS):
-            watched.lose_worker(0.1)
-            watched.watch.now += 1
-            watched._replace_dead_workers(None, None)
-        assert (watched.failure, watched.interrupt_signal) == (None, False)
-        assert watched.started == 1 + 3 * MAX_FAILED_STARTS
-
     def test_again_and_again_before_the_service_was_ever_ready_ends_it(self, watched: SupervisorUnderTest):
         while watched.failure is None:
             watched.lose_worker(0.1)
@@ -110,13 +94,6 @@ class TestAWorkerThatEnds:
             watched.lose_worker(0.1)
         assert watched.lose_worker(STABLE_S + 1) == FREE_RESTARTS + 2
         assert watched.lose_worker(0.1) == FREE_RESTARTS + 3
-
-    @pytest.mark.parametrize(("code", "cause"), [(0, "it left with code 0"), (3, "it left with code 3")])
-    def test_by_itself_is_said_to_have_left(self, code: int, cause: str):
-        process = multiprocessing.get_context("fork").Process(target=os._exit, args=(code,))
-        process.start()
-        process.join()
-        assert supervisor._cause_of(process) == cause
 
     def test_by_a_signal_is_said_to_have_got_it(self):
         process = multiprocessing.get_context("fork").Process(target=signal.pause)

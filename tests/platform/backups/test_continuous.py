@@ -136,26 +136,6 @@ class TestReceiving:
         with subprocess.Popen([sys.executable, "-c", f"raise SystemExit({status})"]) as receiving:
             assert receive_until_signalled(receiving) == status
 
-    def test_is_refused_a_second_time_and_ends_with_its_command(self, tmp_path):
-        server = EmbeddedPostgres(tmp_path / "home")
-        server.start()
-        environment = {**os.environ, "GRIDLOOM_HOME": str(tmp_path / "home")}
-        environment.pop("GRIDLOOM_DATABASE_URL", None)
-        (tmp_path / "backup" / "wal").mkdir(parents=True)  # of an earlier backup that this one goes on from
-        command = [sys.executable, "-m", "gridloom.commands.cli", "backup", str(tmp_path / "backup"), "--continuous"]
-        try:
-            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as first:
-                assert first.stdout is not None
-                assert "copied" in first.stdout.readline()
-                second = subprocess.run([*command], env=environment, capture_output=True, text=True, check=False)
-                assert second.returncode != 0
-                assert "Another continuous backup" in second.stderr
-                first.send_signal(signal.SIGTERM)
-                assert first.wait(30) == 0
-            assert not ask(server.dsn, "select from pg_stat_replication")
-        finally:
-            server.stop()
-
     def test_of_an_external_server_names_what_to_use_instead(self, tmp_path):
         environment = {**os.environ, "GRIDLOOM_DATABASE_URL": "postgresql://127.0.0.1:1/none"}
         command = [sys.executable, "-m", "gridloom.commands.cli", "backup", str(tmp_path / "backup"), "--continuous"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import stat
 import subprocess
 from dataclasses import replace
 
@@ -27,10 +26,6 @@ def open_to_all():
     previous = os.umask(0)
     yield
     os.umask(previous)
-
-
-def mode_of(path):
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 class TestAParameterThatTheServerLacks:
@@ -108,22 +103,6 @@ class TestADumpOfADistributedDatabase:
 
 
 class TestABackup:
-    async def test_is_readable_by_its_owner_alone_from_the_first_byte(self, settings, tmp_path, monkeypatch):
-        seen: list[int] = []
-        run_tool = dump._run_tool
-
-        def look_first(*arguments):
-            seen.extend(mode_of(path) for path in tmp_path.iterdir())
-            run_tool(*arguments)
-
-        monkeypatch.setattr(dump, "_run_tool", look_first)
-        async with migrated_database() as url:
-            size = await asyncio.to_thread(back_up, replace(settings, database_url=url), tmp_path / "backup")
-        assert seen == [0o600]
-        assert mode_of(tmp_path / "backup") == 0o600
-        assert [path.name for path in tmp_path.iterdir()] == ["backup"]
-        assert (tmp_path / "backup").stat().st_size == size > 0
-
     async def test_is_taken_of_a_database_that_lacks_a_migration_as_other_commands_are_not(self, settings, tmp_path):
         """Before an upgrade, by the newer release."""
         async with migrated_database() as url:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gridloom.platform.events.openapi import LAST_EVENT_ID, add_events
-from gridloom.platform.events.types import EVENT_TYPES, OPERATOR_TYPES, is_as_declared
+from gridloom.platform.events.types import EVENT_TYPES, OPERATOR_TYPES
 
 pytestmark = pytest.mark.pure
 
@@ -54,20 +54,6 @@ class TestTheDescriptionOfEvents:
 
 
 class TestTheDataOfAType:
-    @pytest.mark.parametrize(
-        ("fields", "is_declared"),
-        [
-            ("auctionID status", True),
-            ("auctionID status virtualAssetID", True),
-            ("auctionID", False),
-            ("auctionID status price", False),
-            ("auction_id status", False),
-            ("", False),
-        ],
-    )
-    def test_has_all_that_is_needed_and_nothing_unknown(self, fields: str, is_declared: bool) -> None:
-        assert is_as_declared("auction.cleared", dict.fromkeys(fields.split(), 1)) is is_declared
-
     def test_is_read_by_operators_where_it_is_theirs_to_see(self) -> None:
         assert set(OPERATOR_TYPES) == {
             "auction.opened",

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from gridloom.platform.events import hub
-from gridloom.platform.events.hub import MAX_BATCH_SIZE, READ_CACHE_TTL_S, EventHub, OrganisationFeed
+from gridloom.platform.events.hub import EventHub, OrganisationFeed
 
 
 @pytest.fixture
@@ -34,27 +34,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 class TestStreamsAtTheSamePosition:
-    async def test_share_a_reading_until_a_grant_may_have_been_taken_back(
-        self, reads: list[Any], clock: SimpleNamespace
-    ) -> None:
-        ours = UUID(int=7)
-        feed = OrganisationFeed(None, ours)  # type: ignore[arg-type]
-        for later_s, count in ((0, 1), (READ_CACHE_TTL_S / 2, 1), (READ_CACHE_TTL_S / 2, 2)):
-            clock.now += later_s
-            assert len(await feed.read(5)) == 1
-            assert reads == [(ours, 5, MAX_BATCH_SIZE)] * count
-
     async def test_look_again_at_once_where_there_was_nothing(self, reads: list[Any], clock: SimpleNamespace) -> None:
         feed = OrganisationFeed(None, UUID(int=7))  # type: ignore[arg-type]
         for count in (1, 2):
             assert await feed.read(9) == []
             assert len(reads) == count
-
-    async def test_are_not_those_at_another_one(self, reads: list[Any], clock: SimpleNamespace) -> None:
-        feed = OrganisationFeed(None, UUID(int=7))  # type: ignore[arg-type]
-        for position in (5, 6):
-            await feed.read(position)
-        assert [after for _, after, _ in reads] == [5, 6]
 
 
 class TestAStreamThatBegins:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -17,9 +16,7 @@ from gridloom.platform.database.commit.after_commit import transaction, underlyi
 from gridloom.platform.database.commit.deferred_rows import begin_deferring, discard_deferred, flush_deferred
 from gridloom.platform.events import store
 from gridloom.platform.events.model import NewEvent
-from gridloom.platform.events.outbox import record_event
 from gridloom.platform.events.sequencer import Sequencer
-from gridloom.platform.events.types import is_as_declared
 
 
 async def order_of(pool: Any, organisation_id: UUID) -> list[Any]:
@@ -86,21 +83,6 @@ class TestAnOrder:
             # The counter was locked until each commit, so commit order is the order of its values.
             assert numbers == list(range(1, last + 1))
 
-    async def test_tells_the_listeners_how_far_it_has_come(self, pool, organisation) -> None:
-        ours = await organisation()
-        heard: asyncio.Queue[str] = asyncio.Queue()
-        async with pool.acquire() as db:
-
-            def hear(_connection, _pid, _channel, payload) -> None:
-                heard.put_nowait(payload)
-
-            await db.add_listener(store.CHANNEL, hear)
-            for _ in range(3):
-                await record(pool, ours)
-            await store.sequence_events(pool, 100)
-            assert await asyncio.wait_for(heard.get(), 120) == f"{ours}:3"
-            await db.remove_listener(store.CHANNEL, hear)
-
 
 class TestASequencerWhereEventsKeepComing:
     async def test_takes_many_at_a_time_and_leaves_none_waiting(self, pool, organisation, monkeypatch) -> None:
@@ -156,79 +138,6 @@ class TestTheReadersOfAnEvent:
         await store.sequence_events(pool, 100)
         types = await pool.fetch("select type from event where organisation_id = $1", operator)
         assert [row["type"] for row in types] == ["auction.cleared"]
-
-    async def test_of_a_virtual_asset_include_the_operator_and_read_each_event_once(self, pool, organisation) -> None:
-        trader, reader, operator = await organisation(), await organisation(), await organisation("OPERATOR")
-        keys = [
-            await pool.fetchval(
-                "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key", uuid7(), kind, trader
-            )
-            for kind in ("VIRTUAL", "PHYSICAL")
-        ]
-        permission = Permission.READ_SCHEDULES
-        for grantee in (reader, operator):
-            await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", keys[0], grantee, [permission])
-        for number, key in enumerate((keys[0], keys[1], None, keys[0]), start=1):
-            await record(pool, trader, number, type="schedule.updated", permission=permission, asset_key=key)
-        assert await store.sequence_events(pool, 100) == 4
-        orders = [[number_in(row["data"]) for row in await order_of(pool, who)] for who in (trader, reader, operator)]
-        assert orders == [[1, 2, 3, 4], [1, 4], [1, 4]]
-        assert await store.last_sequences(pool, [trader, reader, operator]) == {trader: 4, reader: 2, operator: 2}
-        rows = await pool.fetch(
-            "select origin_id, subject, permission, asset_key, data from event where id in "
-            "(select id from event where organisation_id = $1 and sequence = 2)",
-            reader,
-        )
-        assert len({tuple(row.values()) for row in map(str_values, rows)}) == 1, "the same for all who read it"
-
-
-def str_values(row: Any) -> dict[str, str]:
-    return {name: str(value) for name, value in row.items()}
-
-
-class TestTheDataOfAnEvent:
-    async def test_has_the_fields_that_its_type_declares(self, pool, organisation) -> None:
-        assert is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST"})
-        assert not is_as_declared("auction.cleared", {"auctionID": 1})
-        assert not is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST", "winner": 2})
-
-    async def test_keeps_euros_exact_and_instants_in_utc(self, pool, organisation) -> None:
-        ours = await organisation()
-        data = {"auctionID": ours, "bidID": ours, "price": Decimal("9999999.99")}
-        await record_event(
-            pool,
-            type="bid.placed",
-            organisation_id=ours,
-            subject="x",
-            permission=Permission.READ_AUCTIONS,
-            asset_key=None,
-            data=data,
-        )
-        await store.sequence_events(pool, 10)
-        (sequenced,) = await store.read_events(pool, ours, 0, 10)
-        assert b'"price":9999999.99' in sequenced.frame
-
-
-class TestFewEvents:
-    """On a distributed database a few are moved reader by reader; they come to stand as all at once would."""
-
-    async def test_stand_in_the_orders_of_the_same_readers(self, pool, organisation) -> None:
-        ours, theirs = await organisation(), await organisation()
-        orders = []
-        for function in ("sequence_events($1, $2)", "sequence_few_events($1, $2, 8)"):
-            kept = [await record(pool, ours, 1), await record(pool, theirs, 2), await record(pool, ours, 3)]
-            assert await pool.fetchval(f"select {function}", 100, []) == 3
-            own = [row["id"] for row in await order_of(pool, ours)]
-            orders.append([kept.index(one) for one in own if one in kept])
-        assert orders[0] == orders[1] == [0, 2]
-        assert await pool.fetchval("select exists (select from event_outbox)") is False
-
-    async def test_that_are_many_go_the_common_way(self, pool, organisation) -> None:
-        ours = await organisation()
-        kept = [await record(pool, ours, number) for number in range(4)]
-        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 4
-        assert [row["id"] for row in await order_of(pool, ours)] == kept
-        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 0
 
 
 class TestManyEvents:

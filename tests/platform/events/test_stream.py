@@ -51,17 +51,6 @@ class TestAStream:
         assert number_in(told.data) == 7
         assert told.data["time"].endswith("Z")
 
-    async def test_starts_with_what_happens_next_and_says_its_position(self, app, new_organisation) -> None:
-        ours = await new_organisation()
-        await happen(app.pool, ours.id, 1)
-        await wait_for_head(app, ours.id, 1)
-        async with reader(app, ours) as stream:
-            assert await stream.frame() == "retry: 2000\nid: 1"
-            await happen(app.pool, ours.id, 2)
-            told = await stream.next()
-        assert told is not None
-        assert number_in(told.data) == 2
-
     async def test_resumes_without_gap_or_double_over_many_reconnects(self, app, new_organisation) -> None:
         ours = await new_organisation()
         total, told = 60, list[int]()
@@ -89,19 +78,6 @@ class TestAStream:
         await wait_for_head(app, ours.id, 450)
         async with reader(app, ours, last_event_id=0) as stream:
             assert [number_in(one.data) for one in await stream.many(450)] == list(range(450))
-
-    async def test_beats_once_all_that_was_stored_has_been_sent(self, app, new_organisation, monkeypatch) -> None:
-        monkeypatch.setattr(routes, "stream_events", partial(stream.stream_events, heartbeat_s=3600))
-        ours = await new_organisation()
-        for number in range(3):
-            await happen(app.pool, ours.id, number)
-        await wait_for_head(app, ours.id, 3)
-        async with reader(app, ours, last_event_id=0) as open_stream:
-            await open_stream.many(3)
-            assert await open_stream.frame() == ":"
-        async with reader(app, ours, Role.ADMIN, "/events?types=bid.placed", last_event_id=0) as open_stream:
-            assert await open_stream.frame() == "retry: 2000\nid: 0"
-            assert await open_stream.frame() == "id: 3"
 
     async def test_is_shared_by_many_readers_of_one_organisation(self, app, new_organisation) -> None:
         ours = await new_organisation()
@@ -213,19 +189,6 @@ class TestAReader:
         await app.pool.execute(change, key)
         async with reader(app, ours, last_event_id=0) as stream:
             assert await stream.nothing()
-
-    async def test_that_is_the_operator_gets_events_of_virtual_assets_and_auctions_but_not_of_bids(
-        self, app, new_organisation
-    ) -> None:
-        ours, operator = await new_organisation(), await new_organisation(kind="OPERATOR")
-        virtual = await make_asset(app, ours.id, "VIRTUAL")
-        physical = await make_asset(app, ours.id)
-        async with reader(app, operator) as stream:
-            await happen(app.pool, ours.id, 1, type="bid.placed")
-            await happen(app.pool, ours.id, 2, type="schedule.updated", asset_key=physical)
-            await happen(app.pool, ours.id, 3, type="schedule.updated", asset_key=virtual)
-            await happen(app.pool, ours.id, 4, type="auction.cleared")
-            assert [number_in(one.data) for one in await stream.many(2)] == [3, 4]
 
     async def test_gets_events_by_the_rights_it_has_now_and_not_by_those_it_came_with(
         self, app, new_organisation

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -68,19 +67,6 @@ class TestTheShareOfStreams:
             assert refused.status_code == 429
             assert int(refused.headers["retry-after"]) >= 1
 
-    async def test_is_free_again_when_streams_close(self, services) -> None:
-        one, other, people = services
-        ours = await people.new_organisation()
-        for _ in range(2):
-            async with AsyncExitStack() as stack:
-                for _ in range(4):
-                    assert (await stack.enter_async_context(Reader(one, token_of(ours)))).status == 200
-        async with asyncio.timeout(120):
-            while await slot_store.count_streams(one.pool, ours.id):
-                await asyncio.sleep(0.05)
-        async with Reader(other, token_of(ours)) as reader:
-            assert reader.status == 200
-
     async def test_is_free_again_when_the_lease_of_a_dead_process_has_ended(self, services) -> None:
         one, _, people = services
         ours = await people.new_organisation()
@@ -98,22 +84,6 @@ class TestTheShareOfStreams:
             assert await slot_store.take_slot(one.pool, ours.id, worker, streams, 4, LEASE)
         await slot_store.delete_worker(one.pool, leaving)
         assert await slot_store.count_streams(one.pool, ours.id) == 2
-
-    async def test_counts_on_as_long_as_a_worker_reports_its_streams(self, app: Application, new_organisation) -> None:
-        """Each report renews the lease of what it counts, and of nothing else."""
-        ours, theirs = await new_organisation(), await new_organisation()
-        worker, other, ended = uuid4(), uuid4(), timedelta(seconds=-1)
-        for organisation, whose in ((ours, worker), (ours, other), (theirs, worker)):
-            await slot_store.put_streams(app.pool, organisation.id, whose, 2, ended)
-        assert await slot_store.count_streams(app.pool, ours.id) == 0
-        await slot_store.put_streams(app.pool, ours.id, worker, 3, LEASE)
-        assert await slot_store.count_streams(app.pool, ours.id) == 3
-        assert await slot_store.count_streams(app.pool, theirs.id) == 0
-        for organisation, whose in ((ours, other), (theirs, worker)):
-            await slot_store.put_streams(app.pool, organisation.id, whose, 1, LEASE)
-        await slot_store.put_streams(app.pool, ours.id, worker, 0, LEASE)
-        counts = [await slot_store.count_streams(app.pool, one.id) for one in (ours, theirs)]
-        assert counts == [1, 1], "a worker that has none left takes nothing of others along"
 
     async def test_is_reported_anew_before_its_lease_ends(
         self, app: Application, new_organisation, monkeypatch: pytest.MonkeyPatch

@@ -8,11 +8,10 @@ from contextlib import aclosing, asynccontextmanager, nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.platform.events.conftest import NewOrganisation
 from tests.platform.events.happening import record
 from tests.stand_ins import replace_for
 
@@ -20,7 +19,7 @@ from gridloom.kernel.problem import Forbidden, Unauthenticated
 from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.events import hub, outbox, slot_store, store, stream_slots
 from gridloom.platform.events.framing import opening_frame
-from gridloom.platform.events.outbox import notify_listeners, subscribe, unsubscribe
+from gridloom.platform.events.outbox import notify_listeners
 from gridloom.platform.events.rules import EventFilter
 from gridloom.platform.events.stream import stream_events
 from gridloom.platform.events.stream_slots import LEASE, StreamSlot, StreamSlots
@@ -34,28 +33,6 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class TestWhoListens:
-    async def test_is_called_after_the_commit_and_once(
-        self, pool: asyncpg.Pool, organisation: NewOrganisation, called: list[int]
-    ) -> None:
-        ours = await organisation()
-
-        def listen() -> None:
-            called.append(1)
-
-        subscribe(listen)
-        async with transaction(pool) as db:
-            await record(db, ours, 1)
-            await record(db, ours, 2)
-            assert called == []
-        assert called == [1]
-        with pytest.raises(ZeroDivisionError):
-            await self._undo(pool, ours)
-        assert called == [1]
-        assert await pool.fetchval("select count(*) from event_outbox") == 2
-        unsubscribe(listen)
-        notify_listeners()
-        assert called == [1]
-
     async def _undo(self, pool: asyncpg.Pool, ours: UUID) -> None:
         async with transaction(pool) as db:
             await record(db, ours, 3)
@@ -73,44 +50,6 @@ class TestWhoListens:
         assert (told, called) == ([listen], [])
 
 
-class TestALeaseOfStreams:
-    async def test_is_forgotten_when_it_has_ended_and_counts_while_it_lasts(
-        self, pool: asyncpg.Pool, organisation: NewOrganisation
-    ) -> None:
-        ours, workers = await organisation(), [uuid4() for _ in range(3)]
-        for worker, streams in zip(workers, (1, 2, 4), strict=True):
-            await slot_store.put_streams(pool, ours, worker, streams, timedelta(minutes=1))
-        await pool.execute(
-            "update stream_lease set leased_until = clock_timestamp() - interval '1 second' where worker_id = $1",
-            workers[0],
-        )
-        assert await slot_store.count_streams(pool, ours) == 6
-        assert await slot_store.count_streams(pool, await organisation()) == 0
-        await slot_store.delete_expired(pool)
-        left = await pool.fetch("select streams from stream_lease order by streams")
-        assert [row["streams"] for row in left] == [2, 4]
-        await slot_store.put_streams(pool, ours, workers[1], 3, timedelta(minutes=1))
-        await slot_store.put_streams(pool, ours, workers[2], 0, timedelta(minutes=1))
-        assert [row["streams"] for row in await pool.fetch("select streams from stream_lease")] == [3]
-
-    async def test_gives_a_place_as_long_as_there_is_one_on_all_workers_together(
-        self, pool: asyncpg.Pool, organisation: NewOrganisation
-    ) -> None:
-        ours, (one, other) = await organisation(), (uuid4(), uuid4())
-
-        async def take(worker: UUID, own: int, lease: timedelta = timedelta(minutes=1)) -> bool:
-            return await slot_store.take_slot(pool, ours, worker, own, 3, lease)
-
-        assert [await take(one, 1), await take(other, 1), await take(one, 2), await take(other, 2)] == [
-            *[True] * 3,
-            False,
-        ]
-        assert await slot_store.count_streams(pool, ours) == 3
-        await slot_store.delete_worker(pool, one)
-        assert await take(other, 3, timedelta(seconds=-1))
-        assert await take(one, 3), "a lease that has ended counts for nothing"
-
-
 class TestASlot:
     def test_is_given_back_once(self) -> None:
         given: list[UUID] = []
@@ -123,25 +62,6 @@ class TestASlot:
         lost = StreamSlot(slots, UUID(int=8))
         del lost
         assert given == [UUID(int=7), UUID(int=8)]
-
-    async def test_is_reported_until_no_stream_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        reported: list[tuple[UUID, int]] = []
-
-        async def put_streams(
-            pool: Any, organisation_id: UUID, worker_id: UUID, streams: int, lease: timedelta
-        ) -> None:
-            reported.append((organisation_id, streams))
-
-        monkeypatch.setattr(slot_store, "put_streams", put_streams)
-        nothing: Any = None
-        slots, ours = StreamSlots(nothing, 4), UUID(int=7)
-        slots._open[ours] = 2
-        for left in (2, 1, 0):
-            slots._open[ours] = left
-            await slots._report_open(ours)
-            assert (ours in slots._open, ours in slots._taking) == (left > 0, left > 0 and ours in slots._taking)
-        assert reported == [(ours, 2), (ours, 1), (ours, 0)]
-        assert ours not in slots._taking
 
 
 class TestOpenStreams:
@@ -206,54 +126,7 @@ class TestAStream:
             assert [frame async for frame in frames] == [opening_frame(5, 2000)]
 
 
-class TestAnOrder:
-    async def test_is_read_from_a_position_on_and_no_further_than_asked(
-        self, pool: asyncpg.Pool, organisation: NewOrganisation
-    ) -> None:
-        ours, other = await organisation(), await organisation()
-        for number in range(4):
-            await record(pool, ours, number)
-            await record(pool, other, number)
-        assert not await store.outbox_is_empty(pool)
-        assert await store.sequence_events(pool, 3) == 3
-        while await store.sequence_events(pool, 3):
-            pass
-        assert await store.outbox_is_empty(pool)
-        assert [event.sequence for event in await store.read_events(pool, ours, 1, 2)] == [2, 3]
-        assert {event.event.organisation_id for event in await store.read_events(pool, ours, 0, 9)} == {ours}
-        assert await store.last_sequences(pool, [ours, uuid4()]) == {ours: 4}
-        assert await store.first_retained_sequence(pool, other) == 1
-        assert await store.first_retained_sequence(pool, uuid4()) is None
-
-    async def test_forgets_the_oldest_of_each_first(self, pool: asyncpg.Pool, organisation: NewOrganisation) -> None:
-        ours = await organisation()
-        for number in range(4):
-            await record(pool, ours, number)
-        await store.sequence_events(pool, 9)
-        for age, deleted, first in (("29 days 23:59", 0, 1), ("30 days 00:01", 2, 3)):
-            await pool.execute("update event set sequenced_at = now() - $1::text::interval", age)
-            assert await store.delete_events_before(pool, timedelta(days=30), 2) == deleted
-            assert await store.first_retained_sequence(pool, ours) == first
-
-
 class TestASequencer:
-    async def test_goes_on_while_batches_are_full_and_counts_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from gridloom.platform.events import sequencer
-
-        taken = [500, 500, 3, 7]
-        asked: list[int] = []
-
-        async def sequence_events(pool: Any, most: int) -> int:
-            asked.append(most)
-            return taken.pop(0)
-
-        monkeypatch.setattr(store, "sequence_events", sequence_events)
-        counted: list[int] = []
-        monkeypatch.setattr(sequencer, "SEQUENCED", SimpleNamespace(inc=counted.append))
-        pool: Any = None
-        await sequencer.Sequencer(pool)._assign_sequences()
-        assert (asked, counted) == ([500] * 3, [500, 500, 3])
-
     async def test_looks_when_it_is_woken_and_now_and_then_outlives_an_error_and_ends(
         self, monkeypatch: pytest.MonkeyPatch, called: list[int]
     ) -> None:

@@ -57,14 +57,6 @@ async def invite(app: Application, ours: OrganisationUnderTest, email: str | Non
 
 
 class TestWhoComesForTheFirstTime:
-    async def test_is_a_new_member_with_the_default_role(self, app: Application, ours: OrganisationUnderTest) -> None:
-        person = person_of(ours)
-        made = await admit(app, provider_of(ours), person)
-        member = made.member
-        assert (member.organisation_id, member.role, member.display_name) == (ours.id, Role.VIEWER, "Ada Lovelace")
-        assert (member.username, member.email, made.password_hash) == (f"ada@{ours.id}.example", person.email, None)
-        assert (await admit(app, provider_of(ours), person)).member == member, "who comes again is the same"
-
     async def test_has_a_name_that_fits(self, app: Application, new_organisation: Any) -> None:
         for name, shown in (
             ("  Ada \t King ", "Ada King"),
@@ -76,15 +68,6 @@ class TestWhoComesForTheFirstTime:
             ours = await new_organisation()
             person = person_of(ours, name)
             assert (await admit(app, provider_of(ours), person)).member.display_name == (shown or person.email)
-
-    async def test_gets_another_user_name_where_theirs_is_taken(
-        self, app: Application, ours: OrganisationUnderTest, people: People
-    ) -> None:
-        person, taken = person_of(ours), ours.people[Role.TRADER].id
-        await app.pool.execute("update member set username = $2 where id = $1", taken, f"ada@{ours.id}.example")
-        username = (await admit(app, provider_of(ours), person)).member.username
-        assert username.startswith(f"ada@{ours.id}.example-")
-        assert len(username) == len(f"ada@{ours.id}.example-") + 6
 
     async def test_accepts_the_latest_invitation_that_is_still_good(
         self, app: Application, ours: OrganisationUnderTest

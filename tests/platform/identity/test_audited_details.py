@@ -60,15 +60,3 @@ class TestTheAuditLog:
         reset = await admin.delete(f"/organisations/{organisation.id}/members/{trader.id}/second-factor")
         assert reset.status_code == 204, reset.text
         assert await details_of(organisation, "resetSecondFactor") == {"username": trader.username}
-
-    async def test_says_where_members_sign_in(self, organisation: OrganisationUnderTest) -> None:
-        path = f"/organisations/{organisation.id}/identity-provider"
-        provider = {"issuer": "https://login.example.org", "domains": ["example.org"], "clientID": "gridloom"}
-        assert (await organisation.admin.put(path, json=provider | {"clientSecret": "s"})).status_code == 200
-        assert await details_of(organisation, "putIdentityProvider") == {
-            "issuer": provider["issuer"],
-            "domains": provider["domains"],
-            "required": False,
-        }
-        assert (await organisation.admin.delete(path)).status_code == 204
-        assert await details_of(organisation, "deleteIdentityProvider") == {"issuer": provider["issuer"]}

@@ -17,7 +17,6 @@ from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.store import grants
 
 READ = Permission.READ_SCHEDULES
-NO_DATABASE: Any = None
 
 
 @pytest.fixture
@@ -115,34 +114,6 @@ class TestAssetReach:
 
 
 class TestAPhysicalAssetThatWasReadBefore:
-    async def test_is_the_owner_s_without_another_read(self, app, owner, asset):
-        first = await authorize_asset(app.pool, caller(owner), asset[0], READ)
-        assert await authorize_asset(NO_DATABASE, caller(owner), asset[0], READ) == first
-        with pytest.raises(Forbidden):
-            await authorize_asset(NO_DATABASE, caller(owner, Role.VIEWER), asset[0], Permission.UPDATE_SCHEDULES)
-
-    async def test_is_read_again_for_the_operator_who_outlives_a_reset(self, app, people, owner):
-        operator = (await people.operator()).tokens.caller
-        asset_id = uuid7()
-        await grants.insert_asset(app.pool, asset_id, "PHYSICAL", operator.organisation_id)
-        assert (await authorize_asset(app.pool, operator, asset_id, READ)).organisation_id == operator.organisation_id
-        with pytest.raises(Forbidden):
-            await authorize_asset(app.pool, caller(owner), asset_id, READ)
-        await app.pool.execute("delete from asset where id = $1", asset_id)
-        with pytest.raises(NotFound):
-            await authorize_asset(app.pool, operator, asset_id, READ)
-
-    async def test_is_read_again_for_everybody_else_who_may_come_after_a_reset(self, app, owner, other):
-        asset_id = uuid7()
-        key = await grants.insert_asset(app.pool, asset_id, "PHYSICAL", owner.id)
-        await grants.put_grant(app.pool, key, other.id, [READ], uuid4())
-        for one in (owner, other):
-            await authorize_asset(app.pool, caller(one), asset_id, READ)
-        await app.pool.execute("delete from asset_grant where asset_key = $1", key)
-        await app.pool.execute("delete from asset where id = $1", asset_id)
-        with pytest.raises(NotFound):
-            await authorize_asset(app.pool, caller(other), asset_id, READ)
-
     async def test_makes_room_for_others(self, app, owner, asset, monkeypatch):
         monkeypatch.setattr(grants, "MAX_CACHED_ASSETS", 1)
         other_id = uuid7()
@@ -150,14 +121,6 @@ class TestAPhysicalAssetThatWasReadBefore:
         for asset_id in (asset[0], other_id):
             await authorize_asset(app.pool, caller(owner), asset_id, READ)
         assert list(grants._own_assets) == [other_id]
-
-    async def test_is_never_a_virtual_one_which_may_be_deleted(self, app, owner):
-        asset_id = uuid7()
-        await grants.insert_asset(app.pool, asset_id, "VIRTUAL", owner.id)
-        await authorize_asset(app.pool, caller(owner), asset_id, READ, kind="VIRTUAL")
-        await app.pool.execute("delete from asset where id = $1", asset_id)
-        with pytest.raises(NotFound):
-            await authorize_asset(app.pool, caller(owner), asset_id, READ, kind="VIRTUAL")
 
 
 class TestOrganisationReach:

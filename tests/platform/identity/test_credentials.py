@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import jwt
 import pytest
-from tests.assets import register_asset
-from tests.people import NOTICE_TIMEOUT_S, PASSWORD, OrganisationUnderTest, client_of
+from tests.people import PASSWORD, OrganisationUnderTest, client_of
 
 from gridloom.kernel.permission import Permission
 from gridloom.platform.database.sealing import Seal
@@ -25,57 +22,6 @@ async def organisation(new_organisation: Any) -> OrganisationUnderTest:
     return made
 
 
-class TestAnAccessToken:
-    async def test_names_the_person_the_login_and_the_organisation(
-        self, app: Application, anonymous: Any, organisation: OrganisationUnderTest
-    ) -> None:
-        person = organisation.people[Role.TRADER]
-        await person.client.post("/auth/logout")
-        credentials = {"username": person.username, "password": PASSWORD}
-        token = (await anonymous.post("/auth/public/authenticate", json=credentials)).json()["access_token"]
-        async with client_of(app, token) as client:
-            (session,) = (await client.get("/auth/sessions")).json()
-        claims = jwt.decode(token, options={"verify_signature": False})
-        assert {name: claims[name] for name in ("iss", "sub", "sid", "org")} == {
-            "iss": "gridloom",
-            "sub": str(person.id),
-            "sid": session["id"],
-            "org": str(organisation.id),
-        }
-
-
-class TestAKey:
-    async def test_is_told_as_it_was_wished_and_later_with_what_it_still_may(
-        self, organisation: OrganisationUnderTest
-    ) -> None:
-        asset, trader = await register_asset(organisation), organisation.people[Role.TRADER]
-        wish = {
-            "name": "Gateway",
-            "permissions": ["Create:bids", "Read:monitoring"],
-            "physicalAssetIDs": [str(asset.id), str(asset.id)],
-            "allowedNetworks": ["2001:0DB8:0::/32", "192.0.2.7", "192.0.2.7/32"],
-        }
-        made = (await trader.client.post("/auth/api-keys", json=wish)).json()
-        assert {name: made[name] for name in wish} == {
-            "name": "Gateway",
-            "permissions": ["Read:monitoring", "Create:bids"],
-            "physicalAssetIDs": [str(asset.id)],
-            "allowedNetworks": ["2001:db8::/32", "192.0.2.7/32"],
-        }
-        told = {name: value for name, value in made.items() if name != "secret"}
-        whose = {"userID": str(trader.id), "username": trader.username}
-        members = f"/organisations/{organisation.id}"
-        assert (await trader.client.get("/auth/api-keys")).json() == [told]
-        assert (await organisation.admin.get(f"{members}/api-keys")).json() == [told | whose]
-        await organisation.admin.patch(f"{members}/members/{trader.id}", json={"role": "VIEWER"})
-        async with asyncio.timeout(NOTICE_TIMEOUT_S):
-            while (await trader.client.get("/auth/me")).json()["role"] != "VIEWER":
-                await asyncio.sleep(0.02)
-        told["permissions"] = ["Read:monitoring"]
-        assert (await trader.client.get("/auth/api-keys")).json() == [told]
-        assert (await organisation.admin.get(f"{members}/api-keys")).json() == [told | whose]
-
-
 class TestARightPassword:
     async def test_is_no_attempt_where_it_is_asked_for_again(self, organisation: OrganisationUnderTest) -> None:
         person = organisation.people[Role.VIEWER]
@@ -84,32 +30,6 @@ class TestARightPassword:
             change = {"currentPassword": passwords[0], "newPassword": passwords[1]}
             assert (await person.client.post("/auth/password", json=change)).status_code == 204
             passwords.reverse()
-
-
-class TestAWrongPassword:
-    async def test_is_in_the_audit_log_with_whose_it_would_have_been(
-        self, anonymous: Any, organisation: OrganisationUnderTest
-    ) -> None:
-        person = organisation.people[Role.VIEWER]
-        wrong = {"username": person.username.upper(), "password": "not-the-password"}
-        assert (await anonymous.post("/auth/public/authenticate", json=wrong)).status_code == 401
-        (entry,) = (await organisation.admin.get("/audit-log?action=authenticate")).json()
-        told = ("actorKind", "actorID", "actorName", "organisationID", "status", "details")
-        assert {name: entry.get(name) for name in told} == {
-            "actorKind": "USER",
-            "actorID": str(person.id),
-            "actorName": person.username,
-            "organisationID": str(organisation.id),
-            "status": 401,
-            "details": {"reason": "wrong credentials"},
-        }
-
-
-class TestAMember:
-    async def test_is_removed_against_the_version_that_was_read(self, organisation: OrganisationUnderTest) -> None:
-        path = f"/organisations/{organisation.id}/members/{organisation.people[Role.VIEWER].id}"
-        tag = (await organisation.admin.patch(path, json={"role": "TRADER"})).headers["etag"]
-        assert (await organisation.admin.delete(path, headers={"If-Match": tag})).status_code == 204
 
 
 class TestAKeyOfTheOperator:

@@ -52,36 +52,3 @@ async def test_what_has_expired_is_deleted_and_nothing_else(
         await app.pool.execute(ROWS[table], digest, member_id, ends)
         await delete_expired(app.pool)
         assert await app.pool.fetchval(count, member_id) == before + left
-
-
-async def test_a_sign_in_at_a_provider_is_deleted_when_its_time_is_over(
-    app: Application, new_organisation: Any
-) -> None:
-    ours = (await new_organisation()).id
-    for word, ends in (("held", "1 minute"), ("gone", "-1 minute")):
-        await app.pool.execute(
-            """
-            insert into single_sign_on_attempt (state_hash, organisation_id, issuer, nonce, code_verifier, browser_hash,
-                                                redirect, expires_at)
-            values ($1, $2, '', '', '', '', $3, clock_timestamp() + $4::text::interval)
-            """,
-            *(hashlib.sha256(f"{ours} {word}".encode()).digest(), ours, word, ends),
-        )
-    await delete_expired(app.pool)
-    left = "select redirect from single_sign_on_attempt where organisation_id = $1"
-    assert [row["redirect"] for row in await app.pool.fetch(left, ours)] == ["held"]
-
-
-async def test_a_signing_key_is_deleted_a_day_after_it_verifies_nothing_any_more(app: Application) -> None:
-    async with app.pool.acquire() as db:
-        await (undone := db.transaction()).start()
-        for kid, ends in (("present", None), ("recent", "-23 hours"), ("former", "-25 hours")):
-            await db.execute(
-                "insert into signing_key (kid, private_seed, signs_from, verifies_until)"
-                " values ($1, $2, clock_timestamp() - interval '9 days', clock_timestamp() + $3::text::interval)",
-                *(kid, bytes(32), ends),
-            )
-        await delete_expired(db)
-        rows = await db.fetch("select kid from signing_key where kid in ('present', 'recent', 'former') order by kid")
-        await undone.rollback()
-    assert [row["kid"] for row in rows] == ["present", "recent"]

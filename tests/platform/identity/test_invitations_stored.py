@@ -55,11 +55,3 @@ class TestAnInvitation:
         await invitations.revoke_invitation(app.pool, made.id)
         assert not await invitations.use_invitation(app.pool, made.id)
         assert [await status_of(app, one) for one in (made, other)] == ["REVOKED", "PENDING"]
-
-    async def test_that_has_expired_is_not_used(self, app: Any, make: Any) -> None:
-        made = await make()
-        await app.pool.execute(
-            "update invitation set expires_at = clock_timestamp() - interval '1 ms' where id = $1", made.id
-        )
-        assert not await invitations.use_invitation(app.pool, made.id)
-        assert await status_of(app, made) == "EXPIRED"

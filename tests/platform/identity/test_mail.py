@@ -103,30 +103,6 @@ class TestMailer:
             mailer.post(f"ada{number}@example.org", "Hello", "Hello")
         assert [letter["To"] for letter in mailer._waiting.queue] == ["ada0@example.org"]
 
-    def test_tries_no_second_time_when_it_closes(self, monkeypatch):
-        tried = threading.Event()
-
-        def send(_message):
-            tried.set()
-            raise OSError("away")
-
-        monkeypatch.setattr(mail, "ATTEMPTS", 1000)
-        mailer = Mailer("smtp://127.0.0.1:1", "noreply@example.org")
-        monkeypatch.setattr(mailer, "_send_message", send)
-        mailer.start()
-        mailer.post("ada@example.org", "Hello", "Hello")
-        assert tried.wait(60)
-        mailer.close()
-        assert mailer._thread is not None
-        assert not mailer._thread.is_alive()
-
-    def test_sends_nothing_where_no_server_is_configured(self):
-        mailer = Mailer(None, "noreply@example.org")
-        mailer.start()
-        mailer.post("ada@example.org", "Hello", "Hello")
-        assert not mailer.is_configured
-        mailer.close()
-
 
 TLS = object()
 """In place of what believes the machine's authorities alone."""

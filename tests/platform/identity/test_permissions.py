@@ -9,7 +9,6 @@ from gridloom.platform.identity.permissions import (
     ROLE_PERMISSIONS,
     OrganisationKind,
     Role,
-    in_order,
     permissions_of,
     permissions_of_key,
 )
@@ -57,11 +56,6 @@ class TestRole:
 
 
 class TestKeyPermissions:
-    def test_are_what_was_asked_for_as_far_as_the_creator_may(self):
-        creator = permissions_of(Role.VIEWER, OrganisationKind.PARTICIPANT)
-        asked = ["Read:monitoring", "Create:bids", "Read:no-such-thing"]
-        assert permissions_of_key(asked, creator) == {Permission.READ_MONITORING}
-
     def test_of_a_key_that_settles_include_trades(self):
         operator = permissions_of(Role.TRADER, OrganisationKind.OPERATOR)
         both = {Permission.CREATE_SETTLEMENTS, Permission.CREATE_TRADES}
@@ -70,19 +64,9 @@ class TestKeyPermissions:
         engineer = permissions_of(Role.ENGINEER, OrganisationKind.OPERATOR)
         assert permissions_of_key(["Create:settlements"], engineer) == frozenset(), "no more than its creator"
 
-    def test_of_traders_reach_trades_and_optimisations(self):
-        for role, holds in ((Role.ADMIN, True), (Role.TRADER, True), (Role.ENGINEER, False), (Role.VIEWER, False)):
-            held = permissions_of(role, OrganisationKind.PARTICIPANT)
-            assert (Permission.CREATE_TRADES in held) is holds
-            assert (Permission.CREATE_OPTIMISATIONS in held) is holds
-
 
 def test_grants_concern_single_assets_only():
     assert set(Permission) - GRANTABLE == {
         *("Read:virtual-assets", "Read:auctions", "Create:bids", "Manage:auctions"),
         *("Create:settlements", "Create:trades", "Create:optimisations", "Manage:organisation"),
     }
-
-
-def test_words_are_listed_in_the_order_of_the_contract():
-    assert in_order({"Manage:organisation", "Read:physical-assets"}) == ["Read:physical-assets", "Manage:organisation"]

@@ -11,7 +11,7 @@ import pytest
 
 from gridloom.kernel.ids import SessionID
 from gridloom.platform.identity.permissions import Role
-from gridloom.platform.identity.store.api_keys import lock_key_age, lock_key_count
+from gridloom.platform.identity.store.api_keys import lock_key_age
 from gridloom.platform.identity.store.invitations import lock_invitation
 from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.store.second_factors import lock_member
@@ -80,11 +80,3 @@ class TestARow:
                 with pytest.raises(asyncpg.LockNotAvailableError):
                     await other.fetch(change, key)
             assert len(await other.fetch(change, key)) == 1
-
-
-class TestTheCountOfKeys:
-    async def test_is_taken_by_one_transaction_at_a_time(self, app: Any, organisation: Any) -> None:
-        held = "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = $1"
-        async with app.pool.acquire() as one, one.transaction():
-            await lock_key_count(one, organisation.id)
-            assert await one.fetchval(held, one.get_server_pid()) == 1

@@ -13,18 +13,7 @@ from gridloom.kernel.ids import SessionID
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.store.grants import AssetRights, insert_asset, read_rights
 from gridloom.platform.identity.store.members import change_password, find_account
-from gridloom.platform.identity.store.sessions import begin_session, end_password_sessions, find_live_session
-
-PROVIDER = """
-insert into identity_provider (organisation_id, issuer, client_id, sealed_client_secret, domains, required)
-values ($1, 'https://example.org', 'gridloom', '', '{example.org}', true)
-"""
-REQUIRE_SECOND_FACTOR = "update organisation set require_second_factor = true where id = $1"
-SECOND_FACTOR = {
-    "none": "select $1::uuid",
-    "begun": "insert into second_factor (member_id, sealed_secret) values ($1, '')",
-    "confirmed": "insert into second_factor (member_id, sealed_secret, confirmed_at) values ($1, '', now())",
-}
+from gridloom.platform.identity.store.sessions import begin_session
 
 
 @pytest.fixture
@@ -35,28 +24,6 @@ async def organisation(new_organisation: Any) -> Any:
 def begin(db: Any, person: Any, password_hash: str | None, **more: Any) -> Any:
     given = {"member_id": person.id, "refresh_hash": uuid4().bytes * 2, "address": None, "user_agent": None}
     return begin_session(db, SessionID(uuid4()), password_hash=password_hash, **given, **more)
-
-
-class TestAnAccountAndItsSession:
-    @pytest.mark.parametrize("role", [Role.ADMIN, Role.TRADER])
-    @pytest.mark.parametrize("factor", SECOND_FACTOR)
-    async def test_follow_the_rules_of_their_organisation(
-        self, app: Any, organisation: Any, role: Role, factor: str
-    ) -> None:
-        person = organisation.people[role]
-        await app.pool.execute(PROVIDER, organisation.id)
-        await app.pool.execute(REQUIRE_SECOND_FACTOR, organisation.id)
-        await app.pool.execute(SECOND_FACTOR[factor], person.id)
-        session_id = await app.pool.fetchval("select id from session where member_id = $1", person.id)
-        account = await find_account(app.pool, person.username)
-        session = await find_live_session(app.pool, session_id, person.id)
-        assert await find_account(app.pool, "unknown-username") is None
-        assert await find_live_session(app.pool, session_id, organisation.people[Role.VIEWER].id) is None
-        assert account is not None
-        assert account.must_use_single_sign_on == (role is not Role.ADMIN)
-        assert session is not None
-        assert session.caller.has_second_factor == (factor == "confirmed")
-        assert session.caller.must_enrol == (factor != "confirmed")
 
 
 class TestRightsOnAnAsset:
@@ -110,17 +77,3 @@ class TestAPassword:
                     await await_blocked(app, one, beginning)
                     assert not beginning.done()
                 assert await beginning is None
-
-
-class TestPasswordSessions:
-    async def test_end_for_all_but_admins_and_leave_those_of_a_provider(self, app: Any, organisation: Any) -> None:
-        trader, admin = organisation.people[Role.TRADER], organisation.people[Role.ADMIN]
-        by_provider = await begin(app.pool, trader, None, method="SINGLE_SIGN_ON")
-        by_admin = await begin(app.pool, admin, None)
-        by_password = await begin(app.pool, trader, None)
-        await end_password_sessions(app.pool, organisation.id)
-        rows = await app.pool.fetch(
-            "select id from session where id = any($1::uuid[]) and ended_at is null",
-            [one.id for one in (by_provider, by_admin, by_password)],
-        )
-        assert {row["id"] for row in rows} == {by_provider.id, by_admin.id}

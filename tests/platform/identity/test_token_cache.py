@@ -49,17 +49,6 @@ class TestCallerCache:
         cache.evict("organisation:1")
         assert len(cache) == 0
 
-    def test_does_not_keep_what_was_loaded_before_an_eviction(self):
-        cache = CallerCache()
-        version = cache.version
-        cache.evict("session:elsewhere")
-        cache.put("a", verified("session:1"), loaded_at_version=version)
-        assert cache.get("a", 0) is None
-        version = cache.version
-        cache.clear()
-        cache.put("a", verified("session:1"), loaded_at_version=version)
-        assert cache.get("a", 0) is None
-
     def test_stays_within_its_bounds_and_leaves_nothing_behind(self):
         cache = CallerCache(most=10)
         for number in range(100):
@@ -71,10 +60,3 @@ class TestCallerCache:
         kept(cache, "a", "session:1", "member:1")
         cache.clear()
         assert (len(cache), cache._tokens_by_subject) == (0, {})
-
-    def test_replaces_a_token_that_comes_again(self):
-        cache = CallerCache()
-        kept(cache, "a", "member:1")
-        kept(cache, "a", "member:2")
-        cache.evict("member:1")
-        assert cache.get("a", 0) is not None

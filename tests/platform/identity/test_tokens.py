@@ -13,7 +13,6 @@ from gridloom.platform.identity.tokens import (
     CLOCK_SKEW_S,
     TokenInvalid,
     hash_of,
-    is_api_key,
     kid_of,
     new_api_key,
     new_invitation_token,
@@ -118,11 +117,3 @@ class TestOpaqueTokens:
         made = [make() for make in (new_refresh_token, new_invitation_token, new_api_key) for _ in range(100)]
         assert len(set(made)) == len(made)
         assert len({hash_of(token) for token in made}) == len(made)
-
-    def test_of_api_keys_are_recognised_and_misprints_are_not(self):
-        key = new_api_key()
-        assert is_api_key(key)
-        assert not is_api_key(key[:-1])
-        assert not is_api_key(key.replace("glk_", "glr_"))
-        swapped = key[:10] + ("A" if key[10] != "A" else "B") + key[11:]
-        assert not is_api_key(swapped)

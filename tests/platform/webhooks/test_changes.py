@@ -104,18 +104,6 @@ class TestAChange:
         assert late.status_code == 412
         assert (await ours.admin.get(path)).json()["description"] == "early"
 
-    async def test_of_another_organisations_webhook_finds_none(self, new_organisation: Any) -> None:
-        ours, others = await new_organisation(), await new_organisation()
-        path = f"/webhooks/{(await make(ours)).json()['id']}"
-        for answer in (
-            await others.admin.get(path),
-            await others.admin.patch(path, json={"description": "mine"}),
-            await others.admin.delete(path),
-            await others.admin.get(f"{path}/deliveries"),
-        ):
-            assert answer.status_code == 404
-        assert (await others.admin.get("/webhooks")).json() == []
-
 
 async def test_an_organisation_has_so_many_and_no_more(new_organisation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MAX_WEBHOOKS", 2)

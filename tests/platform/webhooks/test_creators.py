@@ -8,12 +8,11 @@ from uuid import UUID
 
 from tests.people import OrganisationUnderTest, client_of
 from tests.platform.events.happening import happen
-from tests.platform.webhooks.asking import deliveries, set_up, until_state
+from tests.platform.webhooks.asking import set_up, until_state
 from tests.platform.webhooks.conftest import answer
 
 from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.http.application import Application
-from gridloom.platform.identity.permissions import Role
 from gridloom.platform.webhooks import store
 from gridloom.platform.webhooks.delivery_store import disable_orphans, readable_by_maker
 
@@ -57,29 +56,6 @@ class TestWhoeverManagesTheOrganisationAlone:
             assert (await client.patch(path, json={"enabled": True})).status_code == 403
         assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
 
-    async def test_sets_up_a_webhook_that_tells_nothing_else(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        _, client = await key_of(ours, app, "Manage:organisation")
-        async with client:
-            made = await client.post("/webhooks", json={"url": receiver.url, "types": []})
-            assert made.status_code == 201
-        await happen(app.pool, ours.id)
-        await asyncio.sleep(0.5)
-        assert receiver.calls == []
-
-
-class TestAnotherMaker:
-    async def test_leaves_the_log_of_what_was_delivered_as_it_is(self, app, new_organisation, receiver) -> None:
-        """What waits and what the new one may not read is given up; what was delivered stays delivered."""
-        ours = await new_organisation()
-        webhook = await set_up(ours, receiver.url)
-        await happen(app.pool, ours.id)
-        await until_state(ours, webhook, "DELIVERED")
-        maker = store.WebhookCreator("USER", ours.people[Role.ADMIN].id, frozenset({"Manage:organisation"}))
-        async with transaction(app.pool) as db:
-            await store.change_creator(db, ours.id, UUID(webhook["id"]), maker)
-        assert [one["state"] for one in await deliveries(ours, webhook)] == ["DELIVERED"]
-
 
 class TestAMakerWhoIsGone:
     async def test_takes_the_webhook_along(self, app, people, new_organisation, receiver) -> None:
@@ -117,31 +93,6 @@ class TestAMakerWhoIsGone:
             while (await ours.admin.get(f"/webhooks/{made.json()['id']}")).json()["enabled"]:
                 await asyncio.sleep(0.05)
         assert len(receiver.calls) == calls
-
-    async def test_is_known_by_what_it_might_read_when_it_set_the_webhook_up(self, app, new_organisation) -> None:
-        ours = await new_organisation()
-        webhook_id = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"])
-        then = ["Manage:auctions", "Read:auctions", "Read:schedules"]
-        await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
-        assert await readable_by_maker(app.pool, ours.id, webhook_id) == ["Read:auctions", "Read:schedules"]
-
-    async def test_reads_no_more_than_their_role_allows_by_then(self, app, new_organisation) -> None:
-        """As a member, and as the member whose key it was made with, of which more was wished for than is left."""
-        ours = await new_organisation()
-        _, client = await key_of(ours, app, "Manage:organisation", "Read:auctions", "Read:schedules")
-        async with client:
-            made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
-        by_member, by_key = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"]), UUID(made.json()["id"])
-        for webhook_id in (by_member, by_key):
-            then = ["Read:auctions", "Read:physical-assets", "Read:schedules"]
-            await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
-        for role, left in (("ADMIN", ["Read:auctions"]), ("ENGINEER", [])):
-            await app.pool.execute("update member set role = $2 where id = $1", *(ours.people[Role.ADMIN].id, role))
-            found = [await readable_by_maker(app.pool, ours.id, one) for one in (by_member, by_key)]
-            assert found == [
-                [*left, "Read:physical-assets", "Read:schedules"],
-                [*left, "Read:schedules"],
-            ]
 
     async def test_is_a_key_that_has_expired_as_well(self, app, new_organisation) -> None:
         ours = await new_organisation()

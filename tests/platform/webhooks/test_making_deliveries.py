@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,16 +16,12 @@ from tests.conftest import migrated_database
 from gridloom.platform.database.pool import create_pool
 from gridloom.platform.database.sealing import Seal, SecretUnreadable
 from gridloom.platform.events.store import wait_for_sequencer
-from gridloom.platform.identity.store.revocations import CHANNEL as RIGHTS_CHANGED
-from gridloom.platform.webhooks import delivery_store, dispatcher
+from gridloom.platform.webhooks import dispatcher
 from gridloom.platform.webhooks.deliver import deliver
 from gridloom.platform.webhooks.delivery_store import (
     LeasedDelivery,
     _claim_deliveries,
-    delete_deliveries_before,
     disable,
-    disable_orphans,
-    holds_lease,
     lease_due,
     list_receivers,
     make_deliveries,
@@ -35,16 +29,10 @@ from gridloom.platform.webhooks.delivery_store import (
 )
 from gridloom.platform.webhooks.dispatcher import Dispatcher
 from gridloom.platform.webhooks.http_client import AttemptResult
-from gridloom.platform.webhooks.store import CHANNEL as WEBHOOKS_CHANGED
 from gridloom.platform.webhooks.store import (
-    WebhookCreator,
-    change_creator,
     disabled_since,
-    insert,
     insert_replay,
-    page_of_deliveries,
     reseal_webhooks,
-    resume,
 )
 
 
@@ -107,34 +95,6 @@ async def make_and_read(db: Any, organisation_id: UUID) -> tuple[int, int]:
 
 
 class TestAWebhookWhoseOrderHasGrown:
-    async def test_waits_for_an_event_whose_place_shows_before_it_does(self, connections: list[Any]) -> None:
-        """As on a distributed database, where the two are committed one after the other."""
-        sequencer, maker, watcher = connections
-        under_way = sequencer.transaction()
-        await under_way.start()
-        await sequencer.execute("select pg_advisory_xact_lock(hashtextextended('sequence_events', 6127))")
-        organisation_id = await set_up_webhook(watcher)
-        making = asyncio.create_task(make_and_read(maker, organisation_id))
-        async with asyncio.timeout(120):
-            while not await watcher.fetchval(
-                "select exists (select from pg_locks where pid = $1 and not granted)", maker.get_server_pid()
-            ):
-                await asyncio.sleep(0.01)
-        await give_place(sequencer, organisation_id)
-        await under_way.commit()
-        assert await making == (1, 1)
-
-    async def test_goes_on_where_what_happened_is_no_longer_retained(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        assert await make_and_read(db, organisation_id) == (1, 0)
-
-    async def test_is_handed_what_has_happened(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        await give_place(db, organisation_id)
-        assert await make_and_read(db, organisation_id) == (1, 1)
-
     async def test_waits_by_the_very_lock_under_which_places_are_given(self, connections: list[Any]) -> None:
         db, other, _ = connections
         async with db.transaction():
@@ -173,33 +133,6 @@ async def lease(pool: Any, organisation_id: UUID, others: list[UUID], *, seconds
 
 
 class TestWhatIsDue:
-    async def test_of_an_organisation_that_is_busy_enough_is_left(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        busy, other = [await set_up_webhook(db) for _ in range(2)]
-        for organisation_id in (busy, other):
-            await give_place(db, organisation_id)
-        assert [await make_and_read(db, organisation_id) for organisation_id in (busy, other)] == [(1, 1), (1, 1)]
-        for passed_over, is_taken in (([busy], False), ([], True)):
-            taken = await lease_due(db, 1000, busy=[], busy_organisations=passed_over, lease=timedelta(minutes=1))
-            assert (busy in {one.organisation_id for one in taken}) is is_taken
-
-    async def test_of_a_webhook_that_is_busy_enough_is_left(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id, webhook_id = await self.hand_out(db, 1)
-        for passed_over, is_taken in (([webhook_id], False), ([], True)):
-            taken = await lease_due(db, 1000, busy=passed_over, busy_organisations=[], lease=timedelta(minutes=1))
-            assert (organisation_id in {one.organisation_id for one in taken}) is is_taken
-
-    async def test_longest_is_taken_first(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        others = [row["id"] for row in await db.fetch("select id from organisation")]
-        organisation_id, _ = await self.hand_out(db, 3)
-        ids = await self.order_by_age(db, organisation_id, [5, 30, -60])
-        taken = []
-        for _ in range(3):
-            taken += await lease_due(db, 1, busy=[], busy_organisations=others, lease=timedelta(minutes=1))
-        assert [one.id for one in taken] == [ids[1], ids[0]], "and what is due later not at all"
-
     async def test_next_is_what_a_dispatcher_waits_for(self, connections: list[Any]) -> None:
         """As far as its webhook is enabled."""
         db, *_ = connections
@@ -262,76 +195,6 @@ class TestWhatIsDue:
         assert taken == [1, 0]
 
 
-class TestTheLogOfDeliveries:
-    async def test_forgets_the_oldest_first_and_so_many_at_a_time(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        for place in (1, 2, 3):
-            await give_place(db, organisation_id, place)
-        await db.execute("update event_head set last_sequence = 3 where organisation_id = $1", organisation_id)
-        await make_and_read(db, organisation_id)
-        await db.execute(
-            """
-            update webhook_delivery
-            set state = 'FAILED', ended_at = now(), created_at = now() - sequence * interval '1 year'
-            where organisation_id = $1
-            """,
-            organisation_id,
-        )
-        kept = "select sequence from webhook_delivery where organisation_id = $1 order by sequence"
-        for most, left in ((1, [1, 2]), (2, [])):
-            assert await delete_deliveries_before(db, timedelta(days=30), most) == most
-            assert [row["sequence"] for row in await db.fetch(kept, organisation_id)] == left
-
-    async def test_goes_on_before_the_last_that_was_read(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        for place in (1, 2, 3):
-            await give_place(db, organisation_id, place)
-        assert await make_and_read(db, organisation_id) == (3, 3)
-        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
-
-        async def read_ids(before: UUID | None, most: int) -> list[UUID]:
-            page = await page_of_deliveries(
-                db,
-                organisation_id,
-                webhook_id,
-                state=None,
-                before=before,
-                most=most,
-                permissions=frozenset({"Read:auctions"}),
-            )
-            return [one.id for one in page]
-
-        newest_first = await read_ids(None, 10)
-        assert len(newest_first) == 3
-        assert await read_ids(newest_first[0], 10) == newest_first[1:]
-
-    async def test_tells_the_attempts_of_each_in_their_order(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        for place in (1, 2):
-            await give_place(db, organisation_id, place)
-        assert await make_and_read(db, organisation_id) == (2, 2)
-        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
-        ids = [row["id"] for row in await db.fetch("select id from webhook_delivery where organisation_id = $1 "
-                                                   "order by id", organisation_id)]  # fmt: skip
-        for delivery_id, number in ((ids[0], 3), (ids[1], 1), (ids[0], 1), (ids[0], 2)):
-            await db.execute(
-                """
-                insert into webhook_attempt (organisation_id, delivery_id, number, started_at, took_ms, url,
-                                             request_headers, status)
-                values ($1, $2, $3, clock_timestamp(), 1, 'https://example.org', '{}', 500)
-                """,
-                organisation_id, delivery_id, number,
-            )  # fmt: skip
-        permissions = frozenset({"Read:auctions"})
-        page = await page_of_deliveries(
-            db, organisation_id, webhook_id, state=None, before=None, most=9, permissions=permissions
-        )
-        assert [[attempt.number for attempt in one.attempts] for one in page] == [[1], [1, 2, 3]]
-
-
 class TestTwoWebhooksOfAnOrganisation:
     async def test_are_each_called_at_their_own_address_and_end_by_themselves(
         self, connections: list[Any], url: str
@@ -364,82 +227,6 @@ class TestTwoWebhooksOfAnOrganisation:
         ]
 
 
-class TestTheOutcomeOfADelivery:
-    @pytest.mark.parametrize(("status", "state"), [(204, "DELIVERED"), (500, "PENDING")])
-    async def test_says_nothing_of_the_others_of_its_webhook(
-        self, connections: list[Any], url: str, status: int, state: str
-    ) -> None:
-        """They wait as they did, and the first attempt at each is the first."""
-        db, *_ = connections
-        others = [row["id"] for row in await db.fetch("select id from organisation")]
-        organisation_id = await set_up_webhook(db)
-        for place in (1, 2):
-            await give_place(db, organisation_id, place)
-        await make_and_read(db, organisation_id)
-        await db.execute("select pg_sleep(0.002)")  # when it is due is rounded to a millisecond, which may be the next
-        leased = await lease_due(db, 10, busy=[], busy_organisations=others, lease=timedelta(minutes=1))
-        tried, waiting = leased
-        read = "select state, due, attempts, ended_at from webhook_delivery where id = $1"
-        before = [await db.fetchrow(read, one.id) for one in (tried, waiting)]
-        async with await create_pool(url, size=2) as pool:
-            await deliver_with(pool, tried, status)
-            after = [await db.fetchrow(read, one.id) for one in (tried, waiting)]
-            assert (after[0]["state"], after[0] != before[0], after[1]) == (state, True, before[1])
-            await deliver_with(pool, waiting, status)
-        numbers = "select number from webhook_attempt where organisation_id = $1"
-        assert [row["number"] for row in await db.fetch(numbers, organisation_id)] == [1, 1]
-
-
-class TestANewWebhook:
-    async def test_begins_behind_what_has_happened_to_its_organisation(self, connections: list[Any]) -> None:
-        db, *_ = connections
-        founded, busy, other = uuid4(), await set_up_webhook(db), await set_up_webhook(db)
-        await db.execute("insert into organisation (id, name, kind) values ($1, 'New', 'PARTICIPANT')", founded)
-        for organisation_id, places in ((busy, 3), (other, 9)):
-            await db.execute(
-                "update event_head set last_sequence = $2 where organisation_id = $1", *(organisation_id, places)
-            )
-        for organisation_id, position in ((busy, 3), (founded, 0)):
-            member_id, webhook_id = uuid4(), uuid4()
-            await db.execute(
-                "insert into member (id, organisation_id, username, display_name, role)"
-                " values ($1, $2, $3, 'Ada', 'ADMIN')",
-                *(member_id, organisation_id, member_id.hex),
-            )
-            await insert(
-                db,
-                webhook_id=webhook_id,
-                organisation_id=organisation_id,
-                url="https://example.org",
-                types=[],
-                description=None,
-                maker=WebhookCreator("USER", member_id, frozenset({"Read:auctions"})),
-                secret=b"",
-            )
-            assert await db.fetchval("select position from webhook where id = $1", webhook_id) == position
-
-
-class TestAWebhookThatIsEnabledAgain:
-    async def test_tries_what_waited_as_if_for_the_first_time(self, connections: list[Any]) -> None:
-        """Else the pause after its next failure would be as long as after its last."""
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        await give_place(db, organisation_id)
-        assert await make_and_read(db, organisation_id) == (1, 1)
-        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
-        await db.execute(
-            "update webhook_delivery set attempts = 9, give_up_at = now() where organisation_id = $1", organisation_id
-        )
-        await resume(db, organisation_id, UUID(int=7), timedelta(days=1))
-        attempts = "select attempts from webhook_delivery where organisation_id = $1"
-        assert await db.fetchval(attempts, organisation_id) == 9, "that was another webhook"
-        await resume(db, organisation_id, webhook_id, timedelta(days=1))
-        others = [row["id"] for row in await db.fetch("select id from organisation where id <> $1", organisation_id)]
-        leased = await lease(db, organisation_id, others, seconds=60)
-        assert leased.attempt == 1
-        assert leased.give_up_at - leased.now > timedelta(hours=23), "and for its whole time"
-
-
 class TestAReplay:
     async def test_has_its_own_time_in_which_it_is_tried(self, connections: list[Any]) -> None:
         """It is asked for when the first one was given up: with that one's time it would never be tried again."""
@@ -459,54 +246,6 @@ class TestAReplay:
         leased = await lease(db, organisation_id, others, seconds=60)
         assert (leased.id, leased.attempt) == (replay.id, 1)
         assert leased.give_up_at - leased.now > timedelta(hours=23)
-
-
-class TestAWebhookOfAnotherCreator:
-    async def test_gives_up_what_waits_and_its_creator_may_not_read(self, connections: list[Any]) -> None:
-        """What is from before permissions were kept may be anything; what has its end, and what waits for another
-        webhook of the organisation, stays as it is."""
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
-        other_id, member_id = uuid4(), uuid4()
-        await db.execute(
-            "insert into webhook (organisation_id, id, url, types, permissions, position, secret)"
-            " values ($1, $2, 'https://example.net', '{}', '{Read:auctions}', 9, '')",
-            *(organisation_id, other_id),
-        )
-        await db.execute(
-            "insert into member (id, organisation_id, username, display_name, role)"
-            " values ($1, $2, 'a colleague', 'Ada', 'TRADER')",
-            *(member_id, organisation_id),
-        )
-        for place, (receiver, permission, state) in enumerate(
-            (
-                (webhook_id, "Read:auctions", "PENDING"),
-                (webhook_id, "Read:schedules", "PENDING"),
-                (webhook_id, None, "PENDING"),
-                (webhook_id, "Read:auctions", "DELIVERED"),
-                (other_id, "Read:auctions", "PENDING"),
-                (other_id, None, "PENDING"),
-            )
-        ):
-            await db.execute(
-                "insert into webhook_delivery (organisation_id, id, webhook_id, sequence, event_id, type, body,"
-                " give_up_at, permission, state, ended_at) values ($1, $2, $3, $4, $2, 'x', '{}', now(), $5, $6,"
-                " case when $6 <> 'PENDING' then now() end)",
-                *(organisation_id, uuid4(), receiver, place, permission, state),
-            )
-        maker = WebhookCreator("USER", member_id, frozenset({"Read:schedules", "Manage:organisation"}))
-        await change_creator(db, organisation_id, webhook_id, maker)
-        rows = await db.fetch(
-            "select state, ended_at is not null as has_ended from webhook_delivery where organisation_id = $1"
-            " order by sequence",
-            organisation_id,
-        )
-        waits, failed, delivered = ("PENDING", False), ("FAILED", True), ("DELIVERED", True)
-        assert [tuple(row) for row in rows] == [failed, waits, failed, delivered, waits, waits]
-        columns = "permissions, made_by, maker_member_id, maker_key_id"
-        row = await db.fetchrow(f"select {columns} from webhook where id = $1", webhook_id)
-        assert tuple(row) == (["Manage:organisation", "Read:schedules"], "USER", member_id, None)
 
 
 class TestADisabledWebhook:
@@ -537,18 +276,6 @@ class TestADisabledWebhook:
             assert await disable(pool, claimed, "another") is False
         assert await db.fetchrow(read, organisation_id) == first
 
-    async def test_is_one_whose_creator_is_gone_unless_it_is_from_before_creators_were_known(
-        self, connections: list[Any]
-    ) -> None:
-        db, *_ = connections
-        ancient, orphan = [await set_up_webhook(db) for _ in range(2)]
-        await db.execute("update webhook set made_by = 'USER' where organisation_id = $1", orphan)
-        assert await disable_orphans(db, "gone") == 1
-        assert await disable_orphans(db, "gone again") == 0
-        read = "select enabled, disabled_because, version from webhook where organisation_id = $1"
-        assert tuple(await db.fetchrow(read, ancient)) == (True, None, 1)
-        assert tuple(await db.fetchrow(read, orphan)) == (False, "gone", 2)
-
 
 class TestAnAttemptWhoseLeaseWasTakenOver:
     @pytest.mark.parametrize("status", [204, 500, 410])
@@ -578,19 +305,6 @@ class TestAnAttemptWhoseLeaseWasTakenOver:
 
 
 class TestADeliveryThatIsDue:
-    async def test_is_left_to_the_attempt_that_notes_its_outcome(self, connections: list[Any], url: str) -> None:
-        db, other, _ = connections
-        others = [row["id"] for row in await db.fetch("select id from organisation")]
-        organisation_id = await set_up_webhook(db)
-        await give_place(db, organisation_id)
-        await make_and_read(db, organisation_id)
-        async with await create_pool(url, size=2) as pool:
-            claimed = await lease(pool, organisation_id, others, seconds=600)
-        async with db.transaction():
-            assert await holds_lease(db, claimed)
-            with pytest.raises(asyncpg.LockNotAvailableError):
-                await other.fetch("select from webhook_delivery where id = $1 for update nowait", claimed.id)
-
     async def test_waits_while_its_webhook_is_disabled(self, connections: list[Any]) -> None:
         db, *_ = connections
         others = [row["id"] for row in await db.fetch("select id from organisation")]
@@ -681,14 +395,6 @@ class TestADeliveryThatCannotBeMade:
             "reason": "another key",
         }
 
-    async def test_from_before_permissions_were_kept_is_delivered(self, connections: list[Any], url: str) -> None:
-        db, *_ = connections
-        async with await create_pool(url, size=2) as pool:
-            organisation_id, claimed = await self.one(db, pool)
-            await deliver_with(pool, replace(claimed, permission=None), 204)
-        state = await db.fetchval("select state from webhook_delivery where organisation_id = $1", organisation_id)
-        assert state == "DELIVERED"
-
     async def test_since_its_secret_cannot_be_read_is_tried_again_and_says_why(
         self, connections: list[Any], url: str
     ) -> None:
@@ -774,56 +480,6 @@ class Listening(Dispatcher):
 
 
 class TestADispatcherThatHearsOfEvents:
-    async def test_looks_only_for_organisations_that_have_a_webhook(self, connections: list[Any], url: str) -> None:
-        db, *_ = connections
-        ours, stranger = await set_up_webhook(db), uuid4()
-        async with await create_pool(url, size=2) as pool:
-            sender = Listening(pool)
-            assert sender.is_woken_by(f"{stranger}:1"), "it knows of no organisation yet"
-            await sender._poll_once()
-            assert not sender.is_woken_by(f"{stranger}:1")
-            assert sender.is_woken_by(f"{stranger}:2 {ours}:1")
-            assert sender.is_woken_by(f"{ours}:2 {stranger}:3")
-
-    @pytest.mark.parametrize("payload", [None, "*"], ids=["a pause in listening", "a notice too short for all"])
-    async def test_looks_anew_who_has_one_where_it_may_have_missed_something(
-        self, connections: list[Any], url: str, payload: str | None
-    ) -> None:
-        db, *_ = connections
-        async with await create_pool(url, size=2) as pool:
-            sender = Listening(pool)
-            await sender._poll_once()
-            ours = await set_up_webhook(db)
-            assert not sender.is_woken_by(f"{ours}:1")
-            assert sender.is_woken_by(payload)
-            assert sender.is_woken_by(f"{ours}:1")
-            await sender._poll_once()
-            assert sender.is_woken_by(f"{ours}:2")
-
-    @pytest.mark.parametrize(
-        ("question", "channel"), [("disable_orphans", RIGHTS_CHANGED), ("list_receivers", WEBHOOKS_CHANGED)]
-    )
-    async def test_asks_again_what_may_have_changed_while_it_asked(
-        self, url: str, monkeypatch: pytest.MonkeyPatch, question: str, channel: str
-    ) -> None:
-        heard: dict[str, Any] = {}
-        asked: list[Any] = []
-        genuine = getattr(delivery_store, question)
-
-        async def ask(*of: Any) -> Any:
-            asked.append(await genuine(*of))
-            if len(asked) == 1:
-                heard[channel]("")
-            return asked[-1]
-
-        monkeypatch.setattr(delivery_store, question, ask)
-        async with await create_pool(url, size=2) as pool:
-            sender = Listening(pool)
-            sender.attach(SimpleNamespace(subscribe=heard.__setitem__))  # type: ignore[arg-type]
-            for times in (1, 2, 2):
-                await sender._poll_once()
-                assert len(asked) == times
-
     async def test_looks_for_everybody_where_too_many_have_one(
         self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:

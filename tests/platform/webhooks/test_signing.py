@@ -22,10 +22,6 @@ class TestASealedSecret:
             with pytest.raises(SecretUnreadable):
                 other.open(kept)
 
-    def test_from_before_there_was_a_key_stays_readable(self) -> None:
-        secret = new_secret()
-        assert Seal("a key that came later", "webhook").open(Seal(None, "webhook").close(secret)) == secret
-
 
 class TestASignature:
     def test_is_accepted_with_each_of_the_secrets_and_no_other(self) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpcore2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -127,16 +126,6 @@ class TestACallOverTLS:
         assert (outcome.status, outcome.error) == (204, None)
         assert [call.body for call in receiver.calls] == [b'{"a": 1}']
 
-    async def test_is_not_made_where_the_authority_is_unknown(self, authority: Authority) -> None:
-        async with (
-            receiving_over_tls(authority.identity(HOST)) as receiver,
-            calling(SANDBOX, None) as caller,
-        ):
-            outcome = await caller.post(receiver.url, {}, "{}")
-        assert outcome.status is None
-        assert "CERTIFICATE_VERIFY_FAILED" in (outcome.error or "")
-        assert receiver.calls == []
-
     async def test_is_not_made_where_the_certificate_is_another_names(self, authority: Authority) -> None:
         async with (
             receiving_over_tls(authority.identity("other.example")) as receiver,
@@ -166,26 +155,6 @@ class TestACallOverTLS:
         assert outcome.status is None
         assert outcome.error == "127.0.0.1 does not lie in the public internet."
         assert receiver.calls == []
-
-    async def test_does_not_read_the_authorities_again(self, authority: Authority, monkeypatch) -> None:
-        """It takes tens of milliseconds, during which the worker answers no request."""
-        reads = 0
-        read = httpcore2.default_ssl_context
-
-        def counted() -> ssl.SSLContext:
-            nonlocal reads
-            reads += 1
-            return read()
-
-        monkeypatch.setattr(httpcore2, "default_ssl_context", counted)
-        monkeypatch.setattr("httpcore2._async.connection.default_ssl_context", counted)
-        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))  # none that an earlier client has read
-        async with receiving_over_tls(authority.identity(HOST)) as receiver:
-            for _ in range(2):
-                async with calling(SANDBOX, None) as caller:
-                    for _ in range(2):
-                        await caller.post(receiver.url, {}, "{}")
-        assert reads == 1
 
 
 class TestAWebhookOverTLS:

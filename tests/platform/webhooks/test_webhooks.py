@@ -7,7 +7,6 @@ import json
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
-from uuid import UUID
 
 import pytest
 from standardwebhooks import Webhook as Verifier
@@ -52,61 +51,6 @@ class TestACall:
         times = [delivery["createdAt"], attempt["startedAt"], delivery["endedAt"]]
         assert times == sorted(times, key=datetime.fromisoformat)
 
-    async def test_is_made_for_the_wanted_types_only(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        await set_up(ours, receiver.url, "bid.placed")
-        await happen(app.pool, ours.id, 1, type="auction.opened")
-        await happen(app.pool, ours.id, 2, type="bid.placed")
-        calls = await receiver.wait(1)
-        assert [number_in(json.loads(call.body)) for call in calls] == [2]
-
-    async def test_is_made_again_after_a_failure(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        receiver.answering = lambda call: answer(500 if len(receiver.calls) == 1 else 200)
-        webhook = await set_up(ours, receiver.url)
-        await happen(app.pool, ours.id)
-        await receiver.wait(1)
-        await until_attempts(ours, webhook, 1)
-        await app.pool.execute(
-            "update webhook_delivery set due = clock_timestamp() where organisation_id = $1", ours.id
-        )
-        async with transaction(app.pool) as db:
-            await store.wake(db)
-        (delivery,) = await until_state(ours, webhook, "DELIVERED")
-        assert [attempt["status"] for attempt in delivery["attempts"]] == [500, 200]
-        ids = {call.headers["webhook-id"] for call in receiver.calls}
-        assert len(ids) == 1
-
-    async def test_waits_five_seconds_after_the_first_failure(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        receiver.answering = lambda call: answer(503)
-        webhook = await set_up(ours, receiver.url)
-        await happen(app.pool, ours.id)
-        await until_attempts(ours, webhook, 1)
-        (delivery,) = await deliveries(ours, webhook)
-        began, due = delivery["attempts"][0]["startedAt"], delivery["nextAttemptAt"]
-        pause = (datetime.fromisoformat(due) - datetime.fromisoformat(began)).total_seconds()
-        assert delivery["endedAt"] is None
-        assert 4 < pause < 6.5
-
-    async def test_is_taken_over_when_its_worker_dies(self, app, new_organisation, receiver) -> None:
-        """A delivery whose lease has run out is due again."""
-        ours = await new_organisation()
-        webhook = await set_up(ours, receiver.url)
-        await app.pool.execute(
-            """
-            insert into webhook_delivery
-              (organisation_id, id, webhook_id, sequence, event_id, type, body, attempts, due, give_up_at, permission)
-            values ($1, $2, $3, 1, $2, 'bid.placed', '{}', 1, clock_timestamp(), clock_timestamp() + interval '3 days',
-                    'Read:auctions')
-            """,
-            ours.id, uuid7(), UUID(webhook["id"]),
-        )  # fmt: skip
-        async with transaction(app.pool) as db:
-            await store.wake(db)
-        await receiver.wait(1)
-        await until_state(ours, webhook, "DELIVERED")
-
 
 class TestAWebhookThatFailsForThreeDays:
     async def give_up(self, app: Application, ours: OrganisationUnderTest, receiver: Receiver) -> dict[str, Any]:
@@ -138,32 +82,6 @@ class TestAWebhookThatFailsForThreeDays:
             async with asyncio.timeout(120):
                 while not await app.pool.fetchval("select exists (select from event where type = 'webhook.disabled')"):
                     await asyncio.sleep(0.02)
-
-    async def test_gets_what_it_missed_once_it_is_enabled_again(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        webhook = await self.give_up(app, ours, receiver)
-        await happen(app.pool, ours.id, 8)
-        await asyncio.sleep(0.3)
-        missed = len(receiver.calls)
-        receiver.answering = lambda call: answer(200)
-        changed = await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"enabled": True})
-        assert (changed.json()["enabled"], changed.json()["disabledBecause"]) == (True, None)
-        calls = await receiver.wait(missed + 2)
-        told = {body["type"]: body for body in (json.loads(call.body) for call in calls[missed:])}
-        assert set(told) == {"webhook.disabled", "auction.opened"}
-        assert number_in(told["auction.opened"]) == 8
-
-    async def test_is_disabled_at_once_by_an_answer_of_gone(self, app, new_organisation, receiver) -> None:
-        ours = await new_organisation()
-        receiver.answering = lambda call: answer(410)
-        webhook = await set_up(ours, receiver.url)
-        path = f"/webhooks/{webhook['id']}"
-        seen = [(await ours.admin.patch(path, json={"description": text})).headers["etag"] for text in ("a", "b")]
-        await happen(app.pool, ours.id)
-        await until_state(ours, webhook, "FAILED")
-        disabled = await ours.admin.get(path)
-        assert disabled.json()["enabled"] is False
-        assert disabled.headers["etag"] not in seen
 
 
 class TestASecret:

@@ -60,16 +60,6 @@ async def _say_hello(_: bytes, writer: asyncio.StreamWriter) -> bool:
 
 
 class TestKeepAliveTransport:
-    async def test_sends_what_the_client_asked_for(self):
-        async with _client_of(_say_hello) as (client, service):
-            response = await client.post("/a/b?c=1", content=b"{}", headers={"Idempotency-Key": "k"})
-        assert (response.status_code, response.text, response.headers["ETag"]) == (200, "hello", '"7"')
-        head, _, body = service.requests[0].partition(b"\r\n\r\n")
-        assert head.startswith(b"POST /a/b?c=1 HTTP/1.1\r\n")
-        assert b"Idempotency-Key: k" in head
-        assert b"accept-encoding" not in head.lower()
-        assert body == b"{}"
-
     async def test_uses_a_connection_again(self):
         async with _client_of(_say_hello) as (client, service):
             for _ in range(3):

@@ -21,7 +21,6 @@ from gridloom.sandbox.simulator.credentials import (
     SimulatorCredentials,
     member_name,
     member_password,
-    newcomer_sign_ins,
     write_credentials,
 )
 from gridloom.sandbox.simulator.keep_alive_transport import KeepAliveTransport
@@ -422,17 +421,3 @@ class TestTheProcess:
         assert [(one["timeout_s"], one["retries"].attempts) for one in made] == [(60.0, 5)] * 2
         api_session.connect_to("https://gridloom")("anna", "one")
         assert made[2]["transport"] is None
-
-
-class TestTheNewcomer:
-    def test_is_a_trader_and_an_owner_with_passwords_that_can_be_typed(self) -> None:
-        found = newcomer_sign_ins(KEPT)
-        assert [(one.username, one.organisation, one.shown_as) for one in found] == [
-            ("owner", "kuestenspeicher", "Küstenspeicher"),
-            ("trader", "hanse", "Hanse Energiehandel"),
-        ]
-        for one in found:
-            assert [len(part) for part in one.password.split("-")] == [4] * 4
-        others = newcomer_sign_ins(SimulatorCredentials("another"))
-        assert len({one.password for one in [*found, *others]}) == 4
-        assert newcomer_sign_ins(KEPT) == found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,9 @@ import pytest
 from bench.price_calibration import PRICES, YEAR, hourly_days, read_prices, trial_figures, yearly_figures
 
 from gridloom.kernel.balancing import AFRR_DIRECTIONS, Direction
-from gridloom.kernel.market_time import period_count
 from gridloom.sandbox.simulator.market.balancing import (
     afrr_activation,
-    afrr_capacity_prices,
     afrr_energy_prices,
-    blocks_of,
     fcr_prices_eur_mw,
     frequency_hz,
     frequency_response,
@@ -27,12 +24,9 @@ from gridloom.sandbox.simulator.market.coefficients import coefficients
 from gridloom.sandbox.simulator.market.day_ahead import DayAhead
 from gridloom.sandbox.simulator.market.intraday import (
     IntradayAuction,
-    imbalance_prices,
     periods_of_third,
-    system_imbalance,
 )
 from gridloom.sandbox.simulator.market.market_data import MarketData, Weights
-from gridloom.sandbox.simulator.publishing import fcr_rows
 
 pytestmark = pytest.mark.pure
 
@@ -64,35 +58,9 @@ class TestAGeneratedYear:
 
 
 class TestDayAheadPrices:
-    def test_have_a_value_for_each_quarter_hour_of_the_day(self):
-        market = DayAhead(1)
-        lengths = [len(market.quarter_hours(day)) for day in (SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY)]
-        assert lengths == [92, 100, 96]
-
     def test_of_the_hour_that_the_wall_clock_has_twice_are_the_same(self):
         [hours] = DayAhead(1).hourly(SUNDAY_IN_OCTOBER, 1)
         assert (np.diff(hours) == 0).nonzero()[0].tolist() == [2]
-
-    def test_are_the_same_whichever_way_they_are_asked_for(self):
-        together = DayAhead(7).many_days(THURSDAY - timedelta(days=3), 5)
-        assert np.array_equal(together[3], DayAhead(7).quarter_hours(THURSDAY))
-        assert not np.array_equal(together[3], DayAhead(8).quarter_hours(THURSDAY))
-
-    def test_are_hourly_before_october_2025(self):
-        before = DayAhead(1).quarter_hours(date(2025, 9, 30)).reshape(-1, 4)
-        assert (before == before[:, :1]).all()
-        after = DayAhead(1).quarter_hours(date(2025, 10, 1)).reshape(-1, 4)
-        assert (after != after[:, :1]).any()
-
-    def test_saw_around_their_hours_which_keep_their_mean(self):
-        market = DayAhead(2)
-        quarters = market.quarter_hours(THURSDAY).reshape(-1, 4)
-        assert quarters.mean(axis=1) == pytest.approx(market.hourly(THURSDAY, 1)[0], abs=0.6)
-        assert np.abs(np.diff(quarters, axis=1)).mean() > 3
-
-    def test_have_a_valley_at_noon_in_summer_and_a_peak_in_the_evening(self):
-        days = np.array(DayAhead(1).hourly(date(2026, 6, 1), 30))
-        assert days[:, 12:15].mean() < 0.5 * days.mean() < days.mean() < 0.8 * days[:, 19:22].mean()
 
     def test_move_from_month_to_month_without_a_jump(self):
         """A week takes means a quarter of the way from the middle of a month to that of the next."""
@@ -119,21 +87,6 @@ class TestAnExpectation:
 
 
 class TestTheCalendar:
-    @pytest.mark.parametrize(
-        ("day", "kind"),
-        [
-            (date(2026, 4, 3), DayType.SUNDAY),
-            (date(2026, 4, 6), DayType.SUNDAY),
-            (date(2026, 4, 7), DayType.WORKDAY),
-            (date(2026, 5, 25), DayType.SUNDAY),
-            (date(2026, 5, 14), DayType.SUNDAY),
-            (date(2026, 11, 14), DayType.SATURDAY),
-            (THURSDAY, DayType.WORKDAY),
-        ],
-    )
-    def test_knows_holidays(self, day: date, kind: DayType):
-        assert day_type(day) is kind
-
     def test_knows_the_mondays_of_easter(self):
         """Of ten years in three centuries: early ones and late ones."""
         mondays = {date(1999, 4, 5), date(2008, 3, 24), date(2024, 4, 1), date(2025, 4, 21), date(2027, 3, 29)}
@@ -173,44 +126,12 @@ class TestIntradayAndImbalancePrices:
         apart = np.concatenate([board.imbalance(day) - board.intraday(day) for day in days])
         assert 40 < apart.std() < 150
 
-    def test_are_dear_when_the_system_is_short(self):
-        prices = DayAhead(1).quarter_hours(THURSDAY)
-        short = system_imbalance(1, THURSDAY)
-        dear = imbalance_prices(1, THURSDAY, prices) - prices
-        assert np.corrcoef(short, dear)[0, 1] > 0.9
-
 
 class TestBalancingPower:
-    def test_blocks_are_wall_clock_hours(self):
-        assert [block.length_h for block in blocks_of(SUNDAY_IN_MARCH)] == [3, 4, 4, 4, 4, 4]
-        assert [block.length_h for block in blocks_of(SUNDAY_IN_OCTOBER)] == [5, 4, 4, 4, 4, 4]
-        assert blocks_of(THURSDAY)[-1].product(Direction.POS) == "POS_20_24"
-        assert sum(b.periods.stop - b.periods.start for b in blocks_of(SUNDAY_IN_OCTOBER)) == 100
-
-    def test_clears_at_the_usual_level(self):
-        days = [THURSDAY + timedelta(days=n) for n in range(200)]
-        fcr = np.array([fcr_prices_eur_mw(1, day) / [b.length_h for b in blocks_of(day)] for day in days])
-        assert 5 < fcr.mean() < 15
-        assert np.log(fcr).std(axis=0) == pytest.approx(np.full(6, 0.35), rel=0.2)
-        for direction in AFRR_DIRECTIONS:
-            average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
-            assert 4 < average.mean() < 25
-            assert (marginal >= average).all()
-
     @pytest.mark.parametrize(("day", "hours"), [(SUNDAY_IN_MARCH, 3), (SUNDAY_IN_OCTOBER, 5)])
     def test_is_paid_for_the_hours_of_the_block_when_clocks_change(self, day: date, hours: int):
         change, usual = (sum(fcr_prices_eur_mw(seed, one)[0] for seed in range(100)) for one in (day, THURSDAY))
         assert change / usual == pytest.approx(hours / 4, rel=0.1)
-
-    @pytest.mark.parametrize("day", [SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY])
-    def test_is_published_per_hour_of_blocks_that_clear_as_a_whole(self, day: date):
-        rows = fcr_rows(1, day)
-        hours = [
-            (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).seconds / 3600 for row in rows
-        ]
-        assert sum(hours) == period_count(day) / 4
-        whole = [row["price"] * length for row, length in zip(rows, hours, strict=True)]
-        assert whole == pytest.approx(fcr_prices_eur_mw(1, day).tolist(), abs=1e-4)
 
     def test_calls_one_direction_at_a_time_and_seldom_all(self):
         up, down = (afrr_activation(1, THURSDAY, direction) for direction in AFRR_DIRECTIONS)

@@ -14,16 +14,13 @@ from tests.sandbox.simulator.recorded import Session, refusal
 from tests.stand_ins import replace_for
 
 from gridloom.kernel.balancing import Direction
-from gridloom.kernel.market_time import PERIOD, market_day_window, period_count
+from gridloom.kernel.market_time import PERIOD
 from gridloom.sandbox.simulator.batteries import metering, minute_reports
 from gridloom.sandbox.simulator.batteries.metering import (
     CELLS,
     Metered,
     Orders,
     _find_available,
-    _join_days,
-    _plan_upkeep,
-    _stored_kwh,
     _write_arrow,
     meter,
     read_orders,
@@ -50,29 +47,6 @@ class TestABatteryWithOutages:
         available = _find_available(memory, START, 8)
         assert available[1].tolist() == pytest.approx([0.5, 0.5, 0.2, 0.7, 0.0, 0.0, 0.7, 0.7])
         assert (available[0] == 1).all()
-
-
-class TestABatteryThatIsUsed:
-    @pytest.mark.parametrize("power_kw", [600.0, -600.0])
-    def test_draws_more_than_it_exports_and_stores_less_than_it_imports(self, power_kw: float) -> None:
-        """For an hour, half of which it stands still."""
-        power = np.zeros((len(BATTERIES), 60))
-        power[:, 30:] = power_kw
-        efficiency = np.array([battery.efficiency for battery in BATTERIES])
-        stored_kwh = -300 / efficiency if power_kw > 0 else 300 * efficiency
-        assert _stored_kwh(power) == pytest.approx(stored_kwh)
-
-
-class TestABatteryThatIsOff:
-    @pytest.mark.parametrize("part", [0.0022, -0.0022], ids=["by what it lacks", "by what it has too much"])
-    def test_comes_back_to_its_plan_in_an_idle_quarter_hour(self, part: float) -> None:
-        nothing = np.zeros((len(BATTERIES), 1))
-        orders = Orders(START, nothing, nothing, {}, np.full(len(BATTERIES), np.nan))
-        upkeep_kw = _plan_upkeep(part * CELLS.capacity_kwh, orders)
-        assert _stored_kwh(np.repeat(upkeep_kw, 15, axis=1)) == pytest.approx(part * CELLS.capacity_kwh)
-
-
-NO_AFRR = {direction: np.zeros((len(BATTERIES), 1)) for direction in Direction}
 
 
 def scene_of(frequency_hz: float, called: dict[Direction, float]) -> Any:
@@ -117,27 +91,6 @@ class TestABatteryThatHoldsReserve:
         orders = Orders(START, nothing, nothing + 400.0, afrr_kw, np.full(len(BATTERIES), np.nan))
         metered = run_orders(scene_of(frequency_hz, called), orders)
         assert metered.signals["reserve_power"] == pytest.approx(np.full((len(BATTERIES), 15), power_kw))
-
-    @pytest.mark.parametrize("power_kw", [300.0, -300.0])
-    def test_owes_what_it_holds_less_in_the_end_than_was_planned(self, power_kw: float) -> None:
-        """It lacks a part of its plan from the beginning and gives reserve; in the second quarter-hour it is idle."""
-        scene = scene_of(49.9, {})
-        power = np.zeros((len(BATTERIES), 2))
-        power[:, 0] = power_kw
-        planned_kwh = np.array(scene.memory.energy_kwh) + 0.003 * CELLS.capacity_kwh
-        metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, planned_kwh))
-        scheduled_kwh = _stored_kwh(np.repeat(power, 15, axis=1))
-        assert metered.owed_kwh == pytest.approx(planned_kwh + scheduled_kwh - metered.state.energy_kwh)
-        assert (metered.signals["upkeep_power"][:, :15] == 0).all()
-        assert (metered.signals["upkeep_power"][:, 15:] < 0).all(), "it charges what it lacks"
-
-    def test_owes_what_it_owed_and_gave_where_no_plan_is_known(self) -> None:
-        scene, power = scene_of(49.9, {}), np.full((len(BATTERIES), 1), 100.0)
-        scene.memory.owed_kwh = [7.0] * len(BATTERIES)
-        unknown = np.full(len(BATTERIES), np.nan)
-        metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, unknown))
-        scheduled_kwh = np.array(scene.memory.energy_kwh) + _stored_kwh(np.repeat(power, 15, axis=1))
-        assert metered.owed_kwh == pytest.approx(7.0 + scheduled_kwh - metered.state.energy_kwh)
 
 
 class TestOrders:
@@ -241,35 +194,6 @@ class TestOrders:
         assert kept == tuple([value] * count for value in (130.0, 50.0, 31.0, 90.0, 37.0))
         await meter(scene, START + 30 * hours)
         assert len(read) == 3, "nothing is metered twice"
-
-
-class TestUpkeep:
-    @pytest.mark.parametrize("sign", [1, -1])
-    def test_is_limited_and_goes_on_in_the_next_idle_quarter_hour(self, sign: int) -> None:
-        """One and a half times what an idle quarter-hour brings at a twentieth of the power; the rest is left alone."""
-        power = np.zeros((len(BATTERIES), 4))
-        power[:, 1] = 100.0
-        nan = np.full(len(BATTERIES), np.nan)
-        limit = 0.05 * CELLS.charge_kw
-        owed = 1.5 * limit * CELLS.charge_efficiency / 4 if sign > 0 else -1.5 * limit / CELLS.discharge_efficiency / 4
-        owed[2] = sign * 0.0019 * CELLS.capacity_kwh[2]
-        upkeep = _plan_upkeep(owed, Orders(START, power, power, NO_AFRR, nan))
-        expected = -sign * limit[:, None] * np.array([1.0, 0.0, 0.5, 0.0])
-        expected[2] = 0.0
-        assert upkeep == pytest.approx(expected, abs=1e-9)
-
-
-class TestValuesOfDays:
-    def test_are_joined_over_days_of_any_length(self) -> None:
-        sunday = date(2026, 10, 25)
-
-        def of_day(day: date) -> np.ndarray:
-            return np.arange(float(period_count(day))) + 1000 * (day - sunday).days
-
-        start = market_day_window(sunday).start - 2 * PERIOD
-        expected = [-906.0, -905.0, *range(100), 1000.0, 1001.0, 1002.0]
-        assert _join_days(start, 105, PERIOD, of_day).tolist() == expected
-        assert _join_days(start + 10 * PERIOD, 3, PERIOD, of_day).tolist() == [8, 9, 10]
 
 
 class TestAReport:

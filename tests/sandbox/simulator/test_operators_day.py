@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tests.sandbox.simulator.recorded import Session, refusal
 
-from gridloom.kernel.balancing import Direction
 from gridloom.sandbox.simulator import publishing
 from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
@@ -237,11 +236,3 @@ class TestPublishedPrices:
         await operator.publish_intraday(scene_of(Session()), until, 4)
         assert asked == published
         assert sent == [[day for day, _ in published]]
-
-    @pytest.mark.parametrize(
-        ("product", "direction", "number"),
-        [("POS_16_20", Direction.POS, 4), ("NEG_00_04", Direction.NEG, 0), ("NEGPOS_20_24", Direction.NEGPOS, 5)],
-    )
-    def test_of_a_product_are_of_its_block(self, product: str, direction: Direction, number: int) -> None:
-        found, block = operator.read_product(TODAY, product)
-        assert (found, block.day, block.number) == (direction, TODAY, number)

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from tests.sandbox.simulator.recorded import Session, refusal
 
-from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import period_count
-from gridloom.sandbox.simulator.market.balancing import afrr_capacity_prices, fcr_prices_eur_mw
+from gridloom.sandbox.simulator.market.balancing import fcr_prices_eur_mw
 from gridloom.sandbox.simulator.participants.operator import settle_day
 from gridloom.sandbox.simulator.participants.owners import (
     announce_outages,
@@ -83,45 +82,6 @@ class TestReserves:
         assert (FCR_BATTERY.slug, "NEGPOS_00_04", FCR_BATTERY.fcr_mw * 1000) in awaited
         assert (FCR_BATTERY.slug, "NEGPOS_04_08", FCR_BATTERY.fcr_mw * 1000) not in awaited
         assert (AFRR_BATTERY.slug, "POS_16_20", AFRR_BATTERY.afrr_mw * 1000) in awaited
-
-    async def test_are_accepted_up_to_what_cleared_and_paid_by_their_market(self) -> None:
-        """FCR at the price that cleared for the block, aFRR as it was bid for the hour."""
-        cleared = float(fcr_prices_eur_mw(1, DAY)[1])
-        marginal = float(afrr_capacity_prices(1, DAY, Direction.POS)[1][4])
-        bids = [
-            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "at", 2000.0, cleared),
-            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "above", 2000.0, cleared + 0.01),
-            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "below", 1000.0, cleared - 1),
-            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "at", 3000.0, marginal),
-            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "above", 3000.0, marginal + 0.01),
-            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "below", 3000.0, marginal - 1),
-        ]
-        scene = scene_of(waiting=bids)
-        await report_results(scene, DAY)
-        told = {
-            (target.split("/")[2], one["bidID"]): (one["accepted"], one["acceptedCapacity"], one["settlementPrice"])
-            for target, results in scene.operator.posted
-            for entry in results
-            for one in entry["results"]
-        }
-        assert told == {
-            (FCR_BATTERY.slug, "at"): (True, 2000.0, cleared),
-            (FCR_BATTERY.slug, "above"): (False, 0, cleared),
-            (FCR_BATTERY.slug, "below"): (True, 1000.0, cleared),
-            (AFRR_BATTERY.slug, "at"): (True, 3000.0, marginal),
-            (AFRR_BATTERY.slug, "above"): (False, 0, marginal + 0.01),
-            (AFRR_BATTERY.slug, "below"): (True, 3000.0, marginal - 1),
-        }
-        awards = scene.memory.awards[DAY.isoformat()]
-        assert sorted((one.battery, one.capacity_mw, one.price_eur_mw_h) for one in awards) == sorted(
-            [
-                (FCR_BATTERY.slug, 2, round(cleared / 4, 6)),
-                (FCR_BATTERY.slug, 1, round(cleared / 4, 6)),
-                (AFRR_BATTERY.slug, 3, marginal),
-                (AFRR_BATTERY.slug, 3, marginal - 1),
-            ]
-        )
-        assert scene.memory.waiting == []
 
     @pytest.mark.parametrize(
         ("day", "hours"), [(date(2026, 3, 29), 3), (DAY, 4), (date(2026, 10, 25), 5)], ids=lambda given: str(given)

@@ -59,64 +59,6 @@ class TestABattery:
         assert state.temperature_c == pytest.approx(whole.temperature_c, abs=1e-6)
         assert state.health_percent == pytest.approx(whole.health_percent, abs=1e-9)
 
-    def test_does_nothing_while_it_is_out_of_order(self):
-        _, course = physics.run(CELLS, new_state(CELLS), np.full((2, 15), 800.0), np.zeros((2, 15)))
-        assert not course.power_kw.any()
-
-    def test_warms_with_its_load_and_ages_with_its_cycles(self):
-        before = new_state(CELLS, 1.0)
-        after, _ = physics.run(CELLS, before, np.full((2, 60), 900.0), np.ones((2, 60)))
-        assert (after.temperature_c > before.temperature_c).all()
-        assert (after.health_percent < before.health_percent).all()
-        assert after.cycles == pytest.approx([0.45, 0.225])
-
-    def test_comes_near_the_temperature_of_its_load_in_its_time(self):
-        """Of the square of half and a quarter of its power: all but the e-th part within the hours of cooling."""
-        powers, minutes = np.array([[500.0], [-500.0]]), round(COOLING_H * 60)
-        after, course = physics.run(CELLS, new_state(CELLS), powers.repeat(minutes, axis=1), np.ones((2, minutes)))
-        warmed_c = HEATING_C * np.array([0.5, 0.25]) ** 2
-        assert after.temperature_c == pytest.approx(AMBIENT_C + warmed_c * (1 - np.exp(-1)))
-        rested, _ = physics.run(CELLS, after, np.zeros((2, minutes)), np.ones((2, minutes)))
-        assert rested.temperature_c == pytest.approx(AMBIENT_C + warmed_c * (1 - np.exp(-1)) * np.exp(-1))
-        assert not course.tripped.any()
-
-    def test_ages_at_rest_by_the_hour(self):
-        states = [new_state(CELLS)]
-        for minutes in (60, 120):
-            states.append(physics.run(CELLS, states[-1], np.zeros((2, minutes)), np.ones((2, minutes)))[0])
-        aged = [100 - state.health_percent for state in states[1:]]
-        assert aged[0] == pytest.approx([physics.CALENDAR_AGEING_PERCENT_H] * 2)
-        assert aged[1] == pytest.approx([3 * physics.CALENDAR_AGEING_PERCENT_H] * 2)
-
-    def test_is_as_warm_as_another_with_the_same_part_of_the_greater_of_its_powers(self):
-        powers = np.repeat([[500.0], [1000.0]], 60, axis=1)  # of 1,000 and of 2,000 kW
-        after, _ = physics.run(CELLS, new_state(CELLS, 1.0), powers, np.ones((2, 60)))
-        assert after.temperature_c[0] == pytest.approx(after.temperature_c[1])
-
-
-class TestMeters:
-    def test_stray_little_and_not_in_the_mean(self):
-        powers = np.full((2, 1440), 100.0)
-        powers[:, ::2] = -110.0
-        _, course = physics.run(CELLS, new_state(CELLS), powers, np.ones((2, 1440)))
-        seen = physics.measure(CELLS, course, np.ones((2, 1440)), np.random.default_rng(3))
-        for side in (1, -1):
-            measured = np.maximum(side * seen["active_power"], 0).sum()
-            assert measured == pytest.approx(np.maximum(side * course.power_kw, 0).sum(), rel=0.001)
-        assert ((seen["state_of_charge"] >= 0) & (seen["state_of_charge"] <= 100)).all()
-
-    def test_show_the_state_of_each_battery_and_what_of_its_power_is_there(self):
-        """The first is half out of order."""
-        available = np.repeat([[0.5], [1.0]], 15, axis=1)
-        _, course = physics.run(CELLS, new_state(CELLS, 0.25), np.full((2, 15), -300.0), available)
-        seen = physics.measure(CELLS, course, available, np.random.default_rng(3))
-        assert seen["available_charge_power"][:, 0].tolist() == [500, 2000]
-        assert seen["available_discharge_power"][:, 0].tolist() == [500, 1500]
-        stored = [500 + 75 * 0.95, 1000 + 75 * 0.9]
-        assert seen["available_energy"][:, -1] == pytest.approx([stored[0] * 0.95, stored[1] * 0.92], rel=0.005)
-        assert seen["state_of_charge"][:, -1] == pytest.approx([stored[0] / 20, stored[1] / 40], abs=0.5)
-        assert seen["cycles"][:, -1].tolist() == [0, 0]
-
 
 class TestABatteryThatIsFullOrEmpty:
     def test_does_what_it_can_and_stands_at_its_bound(self) -> None:

@@ -42,34 +42,6 @@ class TestAPlan:
         assert course[-1] == pytest.approx(0.5 * store.energy_kwh, abs=0.1)
         assert plan.value_eur >= 0
 
-    def test_buys_low_and_sells_high(self):
-        prices = np.full(96, 50.0)
-        prices[20:28], prices[70:78] = -20.0, 200.0
-        plan = plan_day(make_store(), prices)
-        assert (plan.power_kw[20:28] <= 0).all()
-        assert (plan.power_kw[70:78] >= 0).all()
-        assert plan.value_eur > 2000
-
-    def test_keeps_to_its_cycles_and_to_what_is_available(self):
-        prices = 80 + 60 * np.sin(np.arange(96) * 2 * np.pi / 48)  # it pays twice a day
-        store = make_store()
-        plans = [plan_day(store, prices, most_cycles=most) for most in (None, 2.0)]
-        free, kept = (np.maximum(plan.power_kw, 0).sum() / 4 / store.energy_kwh for plan in plans)
-        assert 1 < kept <= 2 < free
-        broken = Store(
-            np.where(np.arange(96) < 48, 0, 10_000.0), np.where(np.arange(96) < 48, 0, 10_000.0), 20_000, 0.94, 0.94
-        )
-        assert not plan_day(broken, prices).power_kw[:48].any()
-
-    def test_delivers_where_it_must_for_whatever_price_as_far_as_there_is_power(self):
-        has_power = np.arange(96) != 51
-        store = Store(np.full(96, 10_000.0), np.where(has_power, 10_000.0, 0.0), 20_000, 0.94, 0.94)
-        must = (np.arange(96) >= 50) & (np.arange(96) < 54)
-        plan = plan_day(store, np.where(must, -50.0, 80.0), delivers=must)
-        assert plan.power_kw[51] <= 0
-        assert (plan.power_kw[must & has_power] == 1880.0).all(), "a fortieth of the store in a quarter-hour"
-        assert course_of(store, plan.power_kw, 0.5)[-1] == pytest.approx(10_000, abs=0.1)
-
     @pytest.mark.parametrize("periods", [92, 96, 100])
     def test_has_as_many_periods_as_the_day(self, periods: int):
         assert len(plan_day(make_store(periods=periods), np.full(periods, 80.0)).power_kw) == periods
@@ -106,29 +78,3 @@ class TestATrader:
         assert _whole_block(other, start, end) is None
         for whole in (block("WHOLESALE", 0, 24), block("WHOLESALE", -24, 48)):
             assert _whole_block([*other, whole], start, end) == whole
-
-
-class TestAPlansEnds:
-    def test_are_as_they_are_asked_for_and_the_way_between_them_has_its_price(self) -> None:
-        """From a quarter to three quarters at 50 EUR/MWh, with a loss of a fifth: 12.5 MWh are bought."""
-        store = make_store(efficiency=0.8)
-        plan = plan_day(store, np.full(96, 50.0), start=0.25, end=0.75)
-        assert course_of(store, plan.power_kw, 0.25)[-1] == pytest.approx(15_000, abs=0.1)
-        assert plan.power_kw.sum() / 4 == pytest.approx(-12_500, abs=0.1)
-        assert plan.value_eur == pytest.approx(-625, abs=0.01)
-
-    @pytest.mark.parametrize(("spread_eur_mwh", "trades"), [(5.9, False), (6.1, True)])
-    def test_lie_apart_where_a_spread_pays_for_the_wear_of_one_cycle(self, spread_eur_mwh: float, trades: bool) -> None:
-        """Wear counts once, when the energy comes out again."""
-        prices = np.where(np.arange(96) < 48, 50.0, 50.0 + spread_eur_mwh)
-        plan = plan_day(make_store(efficiency=1.0), prices)
-        assert bool(plan.power_kw.any()) is trades
-
-    def test_leave_a_spare_level_at_either_bound(self) -> None:
-        store, is_early = make_store(efficiency=1.0), np.arange(96) < 48
-        for prices, bounds in (
-            (np.where(is_early, 0, 300.0), (10_000, 19_500)),
-            (np.where(is_early, 300.0, 0), (500, 10_000)),
-        ):
-            course = course_of(store, plan_day(store, prices).power_kw, 0.5)
-            assert (course.min(), course.max()) == pytest.approx(bounds)

@@ -17,26 +17,12 @@ BEFORE, AFTER = DAY - timedelta(days=1), DAY + timedelta(days=1)
 
 
 class TestASeed:
-    def test_holds_from_its_day_on_until_the_next(self) -> None:
-        memory = SimulatorState(world=1, seeds={"2026-01-01": 5, DAY.isoformat(): 3, "2026-07-01": 4})
-        days = (BEFORE, DAY, AFTER, date(2026, 6, 30), date(2026, 7, 1), date(2027, 1, 1))
-        assert [memory.seed_of(day) for day in days] == [5, 3, 3, 3, 4, 4]
-
     def test_that_is_new_is_taken_and_the_latest_again_is_not(self) -> None:
         memory = SimulatorState(world=1, seeds={"2026-01-01": 5, "2026-02-01": 3})
         memory.take_seed(3, BEFORE)
         assert memory.seeds == {"2026-01-01": 5, "2026-02-01": 3}
         memory.take_seed(5, DAY)
         assert memory.seeds == {"2026-01-01": 5, "2026-02-01": 3, DAY.isoformat(): 5}
-
-    def test_is_forgotten_where_four_later_ones_are_known_and_it_holds_no_more(self) -> None:
-        later = {f"2026-07-0{number}": number for number in range(1, 5)}
-        memory = SimulatorState(world=1, seeds={"2026-01-01": 8, DAY.isoformat(): 9, **later})
-        memory.forget_before(DAY, NOW)
-        assert memory.seeds == {DAY.isoformat(): 9, **later}
-        memory = SimulatorState(world=1, seeds={"2026-01-01": 8, AFTER.isoformat(): 9, **later})
-        memory.forget_before(DAY, NOW)
-        assert memory.seeds == {"2026-01-01": 8, **later}
 
 
 class TestWhatIsOver:

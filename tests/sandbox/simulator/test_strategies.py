@@ -18,7 +18,6 @@ from gridloom.sandbox.simulator.participants.strategies import (
     CAUTIOUS,
     NORMALS,
     STRATEGIES,
-    customers_periods,
     see_prices,
 )
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer
@@ -66,10 +65,6 @@ class TestStrategies:
         prices = np.arange(96.0)
         seen = see_prices(CAUTIOUS, prices, np.zeros(NORMALS)).reshape(-1, CAUTIOUS.averages_over)
         assert (seen == seen[:, :1]).all()
-
-    def test_supply_customers_by_the_wall_clock(self):
-        assert customers_periods(CAUTIOUS, date(2026, 3, 29)).sum() == 16
-        assert customers_periods(CAUTIOUS, date(2026, 11, 12)).nonzero()[0].tolist() == list(range(44, 60))
 
     def test_stay_away_on_some_days(self):
         board = MarketData(lambda _: 1)

@@ -14,8 +14,6 @@ from gridloom.kernel.market_time import market_day_window
 from gridloom.sandbox.simulator import main_loop, publishing, timetable
 from gridloom.sandbox.simulator.credentials import (
     SimulatorCredentials,
-    member_name,
-    member_password,
     read_credentials,
     write_credentials,
 )
@@ -145,14 +143,6 @@ class TestAServiceThatIsAway:
         with pytest.raises(KeyboardInterrupt):
             await run_forever(connect, SimulatorCredentials("s"))
         assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
-
-
-class TestAMember:
-    def test_has_a_name_and_a_password_of_its_own_in_each_home(self) -> None:
-        homes = [SimulatorCredentials("one"), SimulatorCredentials("other")]
-        for made in (member_name, member_password):
-            assert len({made(home, slug) for home in homes for slug in ("operator", "hanse")}) == 4
-            assert made(homes[0], "hanse") == made(SimulatorCredentials("one", invitation="i"), "hanse")
 
 
 class TestTheFileOfCredentials:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import signal
 import socket
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,7 +24,6 @@ from gridloom.platform.http.decode.json_decoder import Decoder
 from gridloom.platform.http.long_bodies import decoder_process
 from gridloom.platform.http.long_bodies.decoder_process import (
     MAX_MEMORY_BYTES,
-    SHORT_BYTES,
     DecoderProcessDied,
     compute_apart,
     run_in_subprocess,
@@ -46,19 +42,8 @@ def forker() -> Iterator[int]:
         yield pid
 
 
-def make_array(body: bytes) -> bool:
-    import pyarrow as pa
-
-    return len(pa.array(np.zeros(3))) == 3 and "pandas" in sys.modules
-
-
 def tell_process(body: bytes) -> tuple[int, int, int]:
     return os.getpid(), os.getppid(), os.nice(0)
-
-
-def tell_limits(body: bytes) -> tuple[Any, int, int]:
-    goes_first = int(Path("/proc/self/oom_score_adj").read_text())
-    return resource.getrlimit(resource.RLIMIT_CPU), os.nice(0), goes_first
 
 
 def count_bytes(body: bytes, *, times: int) -> Any:
@@ -96,29 +81,10 @@ class TestALongBody:
         assert pid not in (forker, os.getpid())
         assert (await run_in_subprocess(None, tell_process, b""))[0] != pid, "each has a process to itself"
 
-    async def test_has_a_minute_of_a_processor_and_goes_first_where_memory_runs_out(self, forker: int) -> None:
-        """A longer one yields to shorter ones as well."""
-        own = os.nice(0)
-        for size, behind in ((SHORT_BYTES, 5), (SHORT_BYTES + 1, 19)):
-            limits, niceness, goes_first = await run_in_subprocess(None, tell_limits, bytes(size))
-            assert (limits, niceness, goes_first) == ((60, 60), min(19, own + behind), 1000)
-
-    async def test_gives_back_arrays_that_can_be_written(self, forker: int) -> None:
-        found = await run_in_subprocess(None, count_bytes, bytes(range(256)) * 40_000, times=3)
-        found[0] = 5
-        assert found[0] == 5
-        assert found[1:4].tolist() == [3, 6, 9]
-        assert len(found) == 256 * 40_000
-
     async def test_is_refused_in_the_words_of_its_reader(self, forker: int) -> None:
         with pytest.raises(BadRequest, match=r"^No") as refused:
             await run_in_subprocess(None, refuse, b"")
         assert refused.value.errors == (FieldError("/0", "is wrong"),)
-
-    async def test_tells_where_its_reader_failed(self, forker: int) -> None:
-        with pytest.raises(ZeroDivisionError) as failed:
-            await run_in_subprocess(None, fail, b"")
-        assert any("in fail" in note for note in failed.value.__notes__)
 
     @pytest.mark.parametrize("end", [crash, run_out_of_memory, take_much_memory])
     async def test_that_brings_its_reader_down_is_refused_and_the_next_is_read(self, forker: int, end: Any) -> None:
@@ -143,10 +109,6 @@ class TestALongBody:
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             told = await asyncio.gather(*(run_in_subprocess(None, tell_process, b"") for _ in range(6)))
             assert len({parent for _, parent, _ in told}) == 1
-
-    async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
-        """Beside pandas, pyarrow loads it with the first array."""
-        assert not await run_in_subprocess(None, make_array, b"")
 
     async def test_of_points_and_settlements_says_the_same_as_here(self, forker: int) -> None:
         points = json.dumps([{"signal": "p", "time": "2026-01-05T10:00:00Z", "value": n} for n in range(9)]).encode()
@@ -196,17 +158,6 @@ class TestTheWire:
     """Between the worker and a fork, over a pair of sockets."""
 
     @pytest.mark.parametrize("receive", [decoder_process._receive_whole, decoder_process._receive_exactly])
-    def test_carries_every_part_as_it_was(self, receive: Any) -> None:
-        parts = [b"", b"abc", bytes(range(256)) * 1000, np.arange(5.0).data]
-        here, there = socket.socketpair()
-        with here, there:
-            sending = threading.Thread(target=decoder_process._send_parts, args=(there, *parts))
-            sending.start()
-            found = decoder_process._receive_parts(here, receive)
-            sending.join()
-        assert [bytes(part) for part in found] == [bytes(part) for part in parts]
-
-    @pytest.mark.parametrize("receive", [decoder_process._receive_whole, decoder_process._receive_exactly])
     def test_that_breaks_off_says_so(self, receive: Any) -> None:
         here, there = socket.socketpair()
         with here:
@@ -226,20 +177,6 @@ class TestABodyWithoutAForkServer:
     async def test_is_read_here(self) -> None:
         assert (await run_in_subprocess(None, tell_process, b""))[0] == os.getpid()
         assert await compute_apart(tell_niceness, 2) == (os.getpid(), 2 * os.nice(0))
-
-    async def test_has_its_turn_by_holder_and_by_length(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        turns: list[Any] = []
-
-        class Queue:
-            @asynccontextmanager
-            async def slot(self, holder: Any, *, is_long: bool) -> AsyncIterator[None]:
-                turns.append((holder, is_long))
-                yield
-
-        monkeypatch.setattr(decoder_process, "_find_queue", lambda loop: Queue())
-        for holder, size in (("a", SHORT_BYTES), ("b", SHORT_BYTES + 1)):
-            assert len(await run_in_subprocess(holder, count_bytes, bytes(size), times=1)) == size
-        assert turns == [("a", False), ("b", True)]
 
     async def test_keeps_its_slot_until_it_is_read_though_its_request_has_ended(
         self, monkeypatch: pytest.MonkeyPatch

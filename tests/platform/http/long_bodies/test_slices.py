@@ -43,39 +43,11 @@ class TestALongBody:
         slices = decode_in_batches(body, decode, lines=lines, slice_bytes=slice_bytes)
         assert [row for one in slices for row in one] == decode(body)
 
-    @pytest.mark.parametrize("lines", [False, True])
-    def test_is_decoded_in_pieces_of_bounded_length(self, lines: bool) -> None:
-        rows = [{"name": f"row {number}", "value": number % 10} for number in range(1000)]
-        lengths: list[int] = []
-
-        def read(piece: bytes) -> list[Row]:
-            lengths.append(len(piece))
-            return LINE.decode_lines(piece) if lines else ARRAY.decode(piece)
-
-        decode_in_batches(written(rows, lines=lines, indent=None), read, lines=lines, slice_bytes=1000)
-        assert len(lengths) > 20
-        assert max(lengths) < 1100
-
-    @pytest.mark.parametrize("lines", [False, True])
-    def test_that_breaks_off_is_refused_as_in_one_piece(self, lines: bool) -> None:
-        rows = [{"name": f"row {number}", "value": 1} for number in range(100)]
-        body = written(rows, lines=lines, indent=None)[:-5]
-        decode = LINE.decode_lines if lines else ARRAY.decode
-        with pytest.raises(msgspec.DecodeError) as whole:
-            decode(body)
-        with pytest.raises(msgspec.DecodeError) as sliced:
-            decode_in_batches(body, decode, lines=lines, slice_bytes=200)
-        assert str(sliced.value) == str(whole.value)
-
     @given(st.binary(max_size=200), st.binary(min_size=1, max_size=2), st.integers(1, 50))
     def test_is_counted_through_across_the_cuts(self, body: bytes, mark: bytes, slice_bytes: int) -> None:
         places = sum(body[place : place + len(mark)] == mark for place in range(len(body)))
         counted = count_in_slices(body, mark, slice_bytes)
         assert body.count(mark) <= counted <= places
-
-    def test_is_counted_across_a_cut_by_its_whole_mark(self) -> None:
-        body = b"....<row>" * 3
-        assert [count_in_slices(body, b"<row>", size) for size in range(1, 30)] == [3] * 29
 
     def test_whose_slice_has_another_shape_is_refused_in_the_words_of_its_reader(self) -> None:
         rows: list[dict[str, Any]] = [{"name": f"row {number}", "value": 1} for number in range(100)]
