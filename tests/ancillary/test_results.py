@@ -1,8 +1,7 @@
 """Results: recorded once and for ever, and what lists say of bids and results."""
 
 import asyncio
-from datetime import UTC, date, datetime, timedelta
-from types import SimpleNamespace
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -10,9 +9,7 @@ from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, STEP, all_bids, 
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
-from gridloom.ancillary import result_recording
 from gridloom.kernel.market_time import block_window, market_day_window
-from gridloom.kernel.window import Window
 
 
 class TestResults:
@@ -63,83 +60,6 @@ class TestResults:
         assert (await guest.trader.post(asset.path("/ancillary/results"), json=body)).status_code == 201
         told = [await events_of(app.pool, one.id, subject=asset.path("/ancillary")[1:]) for one in (asset.owner, guest)]
         assert [[one.type for one in each] for each in told] == [["ancillary.result"], []]
-
-    async def test_tell_who_shares_the_battery_what_is_left(self, app, operator, new_organisation, monkeypatch):
-        """Of what an outage takes, accepted capacity and virtual assets bear their parts; a bid does not yet."""
-        asset, holder = await register_asset(await new_organisation()), await new_organisation()
-        platform = (await operator.get("/auth/me")).json()["organisationID"]
-        await asset.owner.admin.put(asset.path(f"/grants/{platform}"), json={"permissions": ["Update:schedules"]})
-        day = market_day_window(date.fromisoformat(DAY))
-        window = {"start": day.start.isoformat(), "end": day.end.isoformat()}
-        terms = {
-            **window,
-            "name": "Virtual",
-            "deliveryZone": "TenneT",
-            "ratedChargePower": 5000,
-            "ratedDischargePower": 6000,
-            "energyCapacity": 8000,
-            "chargeEfficiency": 0.95,
-            "dischargeEfficiency": 0.94,
-            "backing": [{"physicalAssetID": asset.id, "share": 1}],
-        }
-        made = await operator.post(f"/organisations/{holder.id}/virtual-assets", json=terms)
-        assert made.status_code == 201, made.text
-        bid_id = (await place(asset, entry("POS_04_08", CAPACITY))).json()[0]["bids"][0]["id"]
-        lost = {"energyCapacity": 0, "powerCapacity": {"charge": 5000, "discharge": 6000}}
-        outage = {"description": "", "type": "OUTAGE", **window, "volume": lost}
-        assert (await asset.owner.engineer.post(asset.path("/unavailability"), json=outage)).status_code == 201
-        subject = f"virtual-assets/{made.json()['id']}"
-        before = await events_of(app.pool, holder.id, subject=subject)
-        enqueued = []
-        for name in ("enqueue_revalidation", "enqueue_following"):
-
-            async def enqueue(db, locked, asset_key, name=name):
-                enqueued.append((name, asset_key))
-
-            monkeypatch.setattr(result_recording, name, enqueue)
-        await record(asset, "POS_04_08", bid_id, capacity=4000)
-        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
-        assert enqueued == [("enqueue_revalidation", key), ("enqueue_following", key)]
-        [told] = (await events_of(app.pool, holder.id, subject=subject))[len(before) :]
-        assert told.type == "virtual-asset.availability-changed"
-        left = [(each["availableChargePower"], each["availableDischargePower"]) for each in told.data["periods"]]
-        assert left == [(5000, 3600)]  # 6000 of 6000 + 4000 kW of discharging
-
-    async def test_are_told_for_as_long_as_anything_of_their_delivery_is_ahead(self, new_organisation, monkeypatch):
-        asset = await register_asset(await new_organisation())
-        products = ["POS_08_12", "POS_04_08", "POS_00_04"]
-        placed = (await place(asset, *(entry(product, CAPACITY) for product in products))).json()
-        hour, windows, told = timedelta(hours=1), [], []
-
-        async def read_backed_availability(db, asset_key, window):
-            windows.append(window)
-            return SimpleNamespace(available={1: None}, window=next(deliveries))
-
-        async def tell(db, backed, now):
-            told.append(backed.window)
-
-        async def enqueue(db, locked, asset_key):
-            pass
-
-        monkeypatch.setattr(result_recording, "read_backed_availability", read_backed_availability)
-        monkeypatch.setattr(result_recording, "emit_availability_changed", tell)
-        monkeypatch.setattr(result_recording, "enqueue_revalidation", enqueue)
-        now = datetime.now(UTC)
-        past, present = Window(now - 2 * hour, now - hour), Window(now - hour, now + hour)
-        deliveries = iter((past, present))
-        results = [
-            {
-                "deliveryDay": DAY,
-                "product": each["product"],
-                "results": [{"bidID": each["bids"][0]["id"], "accepted": True, "acceptedCapacity": 1000}],
-            }
-            for each in placed
-        ]
-        for sent in (results[:2], results[2:]):
-            answer = await asset.owner.trader.post(asset.path("/ancillary/results"), json=sent)
-            assert answer.status_code == 201, answer.text
-        assert told == [present]
-        assert windows == [block_window(date.fromisoformat(DAY), *hours) for hours in ((4, 12), (0, 4))]
 
     async def test_leave_what_was_accepted_taken_and_give_the_rest_back(self, app, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -145,24 +145,6 @@ class TestCertificates:
             Client("https://x")
         Client("https://x", verify=ssl.create_default_context()).close()
 
-    def test_of_the_system_are_read_once_for_all_clients(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        reads = []
-
-        def read() -> ssl.SSLContext:
-            reads.append(1)
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-        monkeypatch.setattr(httpx2, "create_ssl_context", read)
-        monkeypatch.delenv("GRIDLOOM_CA_FILE", raising=False)
-        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))  # none that an earlier client has read
-        for _ in range(2):
-            Client("https://x").close()
-        assert reads == [1]
-        Client("https://x", transport=httpx2.MockTransport(lambda _: httpx2.Response(200))).close()
-        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "other"))
-        Client("https://x").close()
-        assert reads == [1, 1]
-
 
 class TestAShape:
     points = DataPoints(

@@ -8,14 +8,13 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
-from gridloom_client.commands.terminal.asking import agree, read_text
-from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
+from gridloom_client.commands.terminal.asking import read_text
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import Options
 from gridloom_client.commands.terminal.rendering import (
     choose_columns,
@@ -66,41 +65,6 @@ class TestASpan:
     def test_is_refused_with_a_sentence_otherwise(self, text: str):
         with pytest.raises(Misunderstood, match="span of time"):
             iso_duration(text)
-
-
-class TestAQuestion:
-    @pytest.mark.parametrize(
-        ("typed", "agreed"), [("y", True), (" YES ", True), ("", False), ("n", False), ("yo", False)]
-    )
-    def test_is_agreed_to_by_a_yes_alone(self, monkeypatch: pytest.MonkeyPatch, typed: str, agreed: bool):
-        def no_terminal(*_: str) -> Path:
-            raise OSError
-
-        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", no_terminal)
-        monkeypatch.setattr("builtins.input", lambda _: typed)
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
-        assert agree("Put it?", yes=False) is agreed
-        assert agree("Put it?", yes=True)
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
-        with pytest.raises(Misunderstood, match="--yes"):
-            agree("Put it?", yes=False)
-
-
-class TestAReaderThatHasGone:
-    def test_ends_a_command_in_silence(self, monkeypatch: pytest.MonkeyPatch):
-        """As in `gridloom events tail | head`."""
-        app, moved = CommandGroup(name="x"), list[int]()
-
-        @app.default
-        def write() -> None:
-            raise BrokenPipeError
-
-        monkeypatch.setattr("gridloom_client.commands.terminal.ending.os.open", lambda *_: 77)
-        monkeypatch.setattr("gridloom_client.commands.terminal.ending.os.dup2", lambda *ends: moved.extend(ends))
-        monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
-        app([], result_action="return_value")
-        monkeypatch.undo()
-        assert moved == [77, 1], "what is flushed at the end goes nowhere"
 
 
 class TestAPastedTable:

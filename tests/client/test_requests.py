@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom_client import JSON, Client, RawResponse
+from gridloom_client import Client, RawResponse
 from gridloom_client.calls import Response
-from gridloom_client.client import _any_request
 from gridloom_client.wire import encode_body, fill_path, query_string
 
 pytestmark = pytest.mark.pure
@@ -40,18 +39,6 @@ class TestRequest:
     def test_complains_about_a_missing_argument_as_python_does(self):
         with pytest.raises(TypeError, match="price"):
             client.auctions.bid.request(ASSET)  # type: ignore[call-arg]
-
-    def test_of_any_call_says_what_its_body_is_where_it_has_one(self):
-        made = _any_request("post", "auctions", {"a": 1}, None)
-        assert (made.method, made.target, made.content) == ("POST", "/auctions", b'{"a":1}')
-        assert (made.headers["Content-Type"], made.headers["Accept"]) == (JSON, JSON)
-        assert made.headers["Idempotency-Key"]
-        again = _any_request("POST", "/auctions", {"a": 1}, {"Idempotency-Key": "mine"})
-        assert again.headers["Idempotency-Key"] == "mine", "a key of the caller's own makes it the same request"
-        raw = _any_request("PUT", "/x", b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
-        assert (raw.content, raw.headers) == (b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
-        bare = _any_request("GET", "/x", None, None)
-        assert (bare.content, bare.headers) == (None, {"Accept": JSON})
 
 
 class TestRepeatability:

@@ -14,7 +14,7 @@ from tests.client.played import Run
 
 from gridloom_client import CredentialsError, Tokens
 from gridloom_client.commands import table_files
-from gridloom_client.commands.terminal.asking import agree, read_text
+from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.options import Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.progress import count_progress, waiting
@@ -76,13 +76,6 @@ class TestAQuestion:
         assert agree("Put it?", yes=False) is agreed
         assert (tty.seen, set(opened)) == ("Put it? [y/N] ", {"/dev/tty"})
         assert sys.stdin.read() == "y\n", "what is piped in is no answer"
-
-    def test_for_a_table_says_how_a_pasted_one_ends_and_is_silent_to_a_pipe(self, monkeypatch: pytest.MonkeyPatch):
-        for file in (None, Path("-")):
-            for stdin, said in ((Screen("a;1\n"), "Paste times, then press Ctrl-D:\n"), (io.StringIO("a;1\n"), "")):
-                monkeypatch.setattr(sys, "stderr", told := io.StringIO())
-                monkeypatch.setattr(sys, "stdin", stdin)
-                assert (read_text(file, "times"), told.getvalue()) == ("a;1\n", said)
 
 
 class TestACaller:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -124,22 +122,6 @@ class TestWaiting:
             await asyncio.sleep(0)
             assert "a3" in work.started
             assert work.queue.count_running("a") == 1
-
-
-class TestTheTimeThatIsTold:
-    async def test_comes_near_to_what_work_has_taken_of_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for took_s, told in ((10.0, "10"), (0.0, "1")):
-            times = itertools.count(step=took_s)
-            monkeypatch.setattr("gridloom.kernel.fair_queue.time", SimpleNamespace(monotonic=lambda: next(times)))  # noqa: B023
-            queue = queue_of(max_waiting=0)
-            for _ in range(40):
-                async with queue.slot("a"):
-                    pass
-            async with queue.slot("a"):
-                with pytest.raises(ShareExceeded) as refusal:
-                    async with queue.slot("a"):
-                        pass
-            assert refusal.value.headers["Retry-After"] == told
 
 
 class TestTheQueue:

@@ -1,7 +1,6 @@
 """Identifiers are UUIDs of version 7 that sort as they were made."""
 
 import itertools
-import os
 import time
 from uuid import RFC_4122
 
@@ -27,12 +26,3 @@ class TestUuid7:
         sequence = ids._Sequence()
         sequence.milliseconds, sequence.tail = 5, (1 << 74) - 1
         assert sequence.step()[0] == 6
-
-    @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="the system has no fork")
-    def test_starts_a_sequence_of_its_own_in_a_forked_process(self):
-        before = ids._sequence
-        try:
-            ids._reset_after_fork()
-            assert ids._sequence is not before
-        finally:
-            ids._sequence = before

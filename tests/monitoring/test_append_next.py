@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -69,26 +68,6 @@ async def read_values(owner: Any, asset: str) -> dict[str, list[float]]:
 
 @pytest.mark.usefixtures("way")
 class TestNewerPoints:
-    async def test_need_no_lock_once_this_process_is_known_to_be_the_only_writer(
-        self, owner: Any, asset: str, pool: Pool, locked: list[int]
-    ) -> None:
-        for minute in range(6):
-            answer = await write(owner, asset, at(minute, power=minute, frequency=50 + minute))
-            assert (answer["written"], answer["overwritten"]) == (2, 0)
-        assert len(locked) == 3, "the first adds signals, and two more in a row show that nobody else writes"
-        head = await read_head(pool, asset)
-        assert head["sequence"] == 6
-        rows = await pool.fetch(
-            "select sequence, points from telemetry_segment where asset_key = $1 order by sequence", head["asset_key"]
-        )
-        assert [tuple(row) for row in rows] == [(sequence, 2) for sequence in range(1, 7)]
-        assert await read_values(owner, asset) == {
-            "power": [0, 1, 2, 3, 4, 5],
-            "frequency": [50, 51, 52, 53, 54, 55],
-        }
-        latest = (await owner.viewer.get(f"/monitoring/{asset}/datapoints/latest")).json()["data"]
-        assert [latest[signal]["value"] for signal in ("power", "frequency")] == [5, 55]
-
     async def test_are_appended_under_the_lock_where_another_process_has_written(
         self, owner: Any, asset: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -143,25 +122,3 @@ class TestSignalsThatAnotherProcessAdded:
             await write(owner, asset, at(1, frequency=50))
         await write(owner, asset, at(2, voltage=400))
         assert await read_values(owner, asset) == {"power": [0], "frequency": [50], "voltage": [400]}
-
-
-class TestANewStream:
-    async def test_is_notified_of_what_is_appended_without_the_lock(
-        self, owner: Any, asset: str, pool: Pool, locked: list[int], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It began after this process had last seen the asset's head."""
-        for minute in range(3):
-            await write(owner, asset, at(minute, power=minute))
-        locked.clear()
-        notified: list[int] = []
-
-        async def notify(db: Any, watched: Any) -> None:
-            notified.extend(watched)
-
-        monkeypatch.setattr(heads, "notify", notify)
-        key = (await read_head(pool, asset))["asset_key"]
-        await write(owner, asset, at(3, power=3))
-        assert not notified
-        await heads.watch(pool, key, timedelta(minutes=5))
-        await write(owner, asset, at(4, power=4))
-        assert (notified, locked) == ([key], [])

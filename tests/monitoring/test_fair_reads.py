@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,7 +15,6 @@ from tests.monitoring.calls import ARROW, minutes, stream_of
 
 from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.offload import MAX_CONCURRENT_READS, read_semaphore_of
-from gridloom.monitoring.store import bodies
 from gridloom.platform.identity.permissions import Role
 
 START, END = "2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"
@@ -34,33 +32,7 @@ async def with_signals(owner, count, points=1):
     return asset
 
 
-def count_reads(monkeypatch):
-    """Of the bodies that this test's own requests read: what it stored may be compacted meanwhile."""
-    reads, original, is_ours = [], bodies.read_bodies, ContextVar("is_ours", default=False)
-    is_ours.set(True)
-
-    async def counted(*arguments, **options):
-        if is_ours.get():
-            reads.append(arguments)
-        return await original(*arguments, **options)
-
-    monkeypatch.setattr(bodies, "read_bodies", counted)
-    return reads
-
-
 class TestAReadOverThousandsOfSignals:
-    async def test_takes_a_few_statements(self, new_organisation, monkeypatch):
-        owner = await new_organisation()
-        asset = await with_signals(owner, 2000)
-        reads = count_reads(monkeypatch)
-        params = {"start": START, "end": END, "resolution": "raw"}
-        answer = await owner.viewer.get(f"/monitoring/{asset.id}/datapoints", params=params)
-        assert answer.status_code == 200
-        data = answer.json()["data"]
-        assert len(data) == 2000
-        assert data["s1234"] == [{"time": "2026-01-05T10:00:00Z", "value": 1234.0}]
-        assert len(reads) == 1
-
     async def test_in_buckets_or_sums_is_for_so_many_at_a_time(self, new_organisation):
         owner = await new_organisation()
         asset = await with_signals(owner, 300)

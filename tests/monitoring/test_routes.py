@@ -17,7 +17,6 @@ import pytest
 from tests.assets import PARAMETERS, register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
-from gridloom.monitoring import routes
 from gridloom.monitoring.compaction import jobs
 from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.monitoring.store.bodies import next_day
@@ -183,16 +182,6 @@ class TestWriting:
         assert beyond.status_code == 413
         assert beyond.json()["type"] == "/docs/problems/too-many-points"
 
-    async def test_pushes_back_when_too_much_is_under_way(
-        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(app.bodies, "most_bytes", 100)
-        monkeypatch.setattr(app.bodies, "held_bytes", 90)
-        row = {"signal": "x", "time": DAY[0], "value": 1}
-        answer = await owner.engineer.post(f"/monitoring/{asset}/datapoints", json=[row] * 2000)
-        assert answer.status_code == 429
-        assert answer.headers["Retry-After"] == "1"
-
     async def test_at_the_same_time_loses_nothing(self, owner: Any, asset: str) -> None:
         async def write_one(number: int) -> Any:
             row = {"signal": f"s{number % 3}", "time": f"2026-03-29T00:00:{number:02}Z", "value": number}
@@ -281,18 +270,6 @@ class TestReading:
         assert counted == {"raw": 1381, "hourly": 24, "daily": 2}[resolution]
         sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params=span)
         assert sums.json()["data"]["frequency"]["count"] == 1381
-
-    async def test_in_buckets_or_sums_is_of_so_many_signals_at_a_time(
-        self, owner: Any, filled: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for most, status in ((1, 400), (2, 200)):
-            monkeypatch.setattr(routes, "MAX_SUMMED_SIGNALS", most)
-            for rest in ("?resolution=hourly", "/sum/detailed"):
-                answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints{rest}")
-                assert answer.status_code == status, rest
-                if status == 400:
-                    assert [error["pointer"] for error in answer.json()["errors"]] == ["query:datapoints"]
-            assert set((await read(owner, filled))["data"]) == {"active_power", "frequency"}, "the points themselves"
 
     async def test_knows_the_standard_signals_and_names_those_it_does_not(self, owner: Any, filled: str) -> None:
         assert (await read(owner, filled, datapoints="state_of_health"))["data"] == {"state_of_health": []}

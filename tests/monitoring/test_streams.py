@@ -69,29 +69,6 @@ async def upcoming(events: asyncio.Queue[Event]) -> Event:
 
 
 class TestAStream:
-    async def test_of_each_asset_has_its_own_part_of_a_request_for_many(
-        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """At once, whichever of them is followed."""
-        monkeypatch.setattr(stream, "HEARTBEAT_S", 600.0)
-        token = owner.viewer.headers["Authorization"]
-        assets = [asset, *[(await register_asset(owner)).id for _ in range(2)]]
-        parts = {
-            str(one): {name: {"time": [f"2026-03-29T0{number}:00:00Z"], "value": [number + 0.5]}}
-            for number, (one, name) in enumerate(zip(assets, ("x", "frequency", "cycles"), strict=True), 1)
-        }
-        async with (
-            following(app, token, assets[2]) as to_third,
-            following(app, token, assets[0]) as to_first,
-            asyncio.timeout(60),
-        ):
-            for events in (to_third, to_first):
-                assert (await events.get())[0] == "latest"
-            written = (await owner.engineer.post("/monitoring/datapoints", json=parts)).json()
-            assert written["written"] == 3, written
-            assert (await to_third.get())[::2] == ("datapoints", parts[str(assets[2])])
-            assert (await to_first.get())[::2] == ("datapoints", parts[str(assets[0])])
-
     async def test_goes_on_where_it_broke_off(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]
         async with following(app, token, asset) as events:
@@ -106,21 +83,6 @@ class TestAStream:
             assert second[2] == {"frequency": {"time": ["2026-03-30T00:00:00Z"], "value": [52.0]}}
         async with following(app, token, asset, last_event_id=first[1]) as events:
             assert await upcoming(events) == second
-
-    async def test_has_all_of_what_was_missed_at_once_however_much(
-        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A request of more days than are read at a time."""
-        monkeypatch.setattr(stream, "HEARTBEAT_S", 60.0)
-        monkeypatch.setattr(stream, "SEGMENT_BATCH_SIZE", 3)
-        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
-        times = [f"2026-04-{day:02}T12:00:00Z" for day in range(1, 8)]
-        await write(owner, asset, {"frequency": {"time": times, "value": list(range(7))}})
-        place = f"1-{market_date(20541)}"
-        token = owner.viewer.headers["Authorization"]
-        async with following(app, token, asset, last_event_id=place) as events, asyncio.timeout(30):
-            found = [(await events.get())[2]["frequency"] for _ in times]
-        assert found == [{"time": [time], "value": [float(number)]} for number, time in enumerate(times)]
 
     async def test_says_when_something_may_have_been_missed(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]

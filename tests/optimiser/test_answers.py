@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -12,11 +11,8 @@ from uuid import UUID
 import msgspec
 import numpy as np
 import pytest
-from msgspec import UNSET
 from tests.virtual_assets.test_draft import asset_of_five_days
 
-from gridloom.ancillary.gates import TenderGates
-from gridloom.capacity.model import ReserveMinutes
 from gridloom.kernel.ids import BlockID, VirtualAssetID
 from gridloom.kernel.market_time import PERIOD, format_instant, period_start
 from gridloom.kernel.problem import BadRequest
@@ -24,51 +20,37 @@ from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import asset_optimisation, portfolio_optimisation, repair
 from gridloom.optimiser.schedules.asset_optimisation import (
-    MAX_OPTIMISED_PERIODS,
     AssetOptimisation,
     check_optimisation,
     load_optimisation,
     open_window,
     reject_too_long,
 )
-from gridloom.optimiser.schedules.capacity import ReserveProducts
 from gridloom.optimiser.schedules.portfolio_optimisation import (
-    MAX_ASSET_PERIODS,
     PortfolioOptimisation,
-    _pad_programme,
     load_shared_assignment,
 )
 from gridloom.optimiser.schedules.price_input import PriceCurve, check_asked
 from gridloom.optimiser.schedules.proposal import (
     NoFeasibleSchedule,
     no_feasible_schedule,
-    shadow_price_view,
 )
 from gridloom.optimiser.schedules.repair import ScheduleRepair, load_repair
 from gridloom.optimiser.schedules.scope import OptimisationScope
 from gridloom.optimiser.schedules.wire import (
-    CyclePrice,
     NewOptimisation,
     NewPortfolioOptimisation,
     NewRepair,
     PricesAsked,
-    ProposedBlock,
-    StoredEnergyPrice,
 )
-from gridloom.optimiser.solving.battery_model import SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
-    CycleLimit,
     InfeasibilityRule,
     InfeasibleError,
-    ShadowPrices,
-    Solution,
-    SolutionStatus,
 )
-from gridloom.optimiser.solving.reserves import ReserveSlot
 from gridloom.virtual_assets import block_store
-from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.points import SchedulePoints
 from gridloom.virtual_assets.schedule.rules import GateClosed
 
@@ -115,79 +97,7 @@ class TestARefusal:
         assert unknown.detail.endswith("the cycles that are left do not suffice.")
 
 
-class TestShadowPrices:
-    def test_are_shown_by_the_time_at_which_their_limit_begins(self) -> None:
-        limits = (
-            CycleLimit(np.array([0, 0, 1, 1]), np.array([10.0, 20.0])),
-            CycleLimit(np.array([0, 0, 0, 0]), np.array([30.0])),
-        )
-        task = scope(FIRST, 4)
-        task = replace(task, programme=replace(task.programme, cycles=limits))
-        shadow = ShadowPrices(
-            1.0, 2.0, 3.0, np.array([4.0, 5.0, -6.0, 7.0]), (np.array([0.25, -0.5]), np.array([0.75])), -8.0
-        )
-        view = shadow_price_view(task, shadow)
-        assert view is not None
-        assert (view.charge_power, view.discharge_power, view.energy_capacity) == (1.0, 2.0, 3.0)
-        assert view.stored_energy == [
-            StoredEnergyPrice(instant(number), value) for number, value in enumerate((4.0, 5.0, -6.0, 7.0))
-        ]
-        assert view.cycles == [CyclePrice(instant(0), 0.25), CyclePrice(instant(2), 0.0), CyclePrice(instant(0), 0.75)]
-        assert view.end_state_of_charge == 8.0
-        kept = shadow_price_view(task, replace(shadow, end_eur_kwh=8.0))
-        assert kept is not None
-        assert kept.end_state_of_charge == 0.0, "to end with more costs nothing"
-        assert shadow_price_view(task, None) is None
-
-
 class TestAnAnswer:
-    def test_gives_free_blocks_what_kept_ones_leave(self) -> None:
-        """Two free blocks of 400 and 200 kW share what is sold beside the 100 kW of a block that is kept."""
-        task = scope(FIRST, 3, fixed_kw=np.full(3, 100.0))
-        task.programme.min_kw[:], task.programme.max_kw[:] = 100.0, 400.0
-        blocks = tuple(
-            Block(BlockID(UUID(int=number)), number, FIRST, FIRST + 3, Market.WHOLESALE, kw, kw)
-            for number, kw in ((1, 400.0), (2, 200.0))
-        )
-        task = replace(task, blocks=blocks)
-        prices = PriceCurve(FIRST - 1, np.array([900.0, 50.0, 70.0, -10.0]), UNTIL)
-        view = AssetOptimisation(task, prices, None, False).solve(Deadline(5))
-        assert view.status == "OPTIMAL"
-        assert isinstance(view.schedule, list)
-        assert isinstance(view.blocks, list)
-        powers = [point.power for point in view.schedule]
-        assert [point.time for point in view.schedule] == [instant(number) for number in range(3)]
-        assert powers[2] == pytest.approx(100.0)
-        assert view.value == pytest.approx((50 * powers[0] + 70 * powers[1] - 10 * powers[2]) / 4000)
-        parts = {block.block_id: [point.power for point in block.schedule] for block in view.blocks}
-        assert parts[UUID(int=1)] == pytest.approx([(power - 100) * 2 / 3 for power in powers])
-        assert parts[UUID(int=2)] == pytest.approx([(power - 100) / 3 for power in powers])
-        assert view.proposed_blocks is UNSET
-        assert view.based_on.version == 7  # type: ignore[union-attr]
-        assert view.based_on.prices_until == UNTIL  # type: ignore[union-attr]
-
-    def test_adds_what_balancing_blocks_earn_and_proposes_them(self) -> None:
-        block = Window(instant(0), instant(4))
-        slot = ReserveSlot(0, 4, 0.2, True, False, 0.1, 100.0)
-        now = instant(-400)
-        products = ReserveProducts(
-            (Market.AFRR_POS,), TenderGates(), now, ReserveMinutes(), (slot,), ((Market.AFRR_POS, block),)
-        )
-        prices = PriceCurve(FIRST, np.array([50.0, 60.0, 70.0, 80.0]), UNTIL)
-        view = AssetOptimisation(scope(FIRST, 4), prices, products, False).solve(Deadline(5))
-        assert isinstance(view.schedule, list)
-        earned = sum(point.power * price for point, price in zip(view.schedule, prices.values, strict=True)) / 4000
-        assert earned > 0
-        assert view.value == pytest.approx(earned + 20.0)
-        assert view.bound == pytest.approx(view.value)
-        assert view.status == "OPTIMAL"
-        assert view.proposed_blocks == [ProposedBlock(Market.AFRR_POS, block.start, block.end, 0.0, 100.0, 20.0)]
-        uneven = replace(products, slots=(replace(slot, most_kw=100.5),))
-        view = AssetOptimisation(scope(FIRST, 4), prices, uneven, False).solve(Deadline(5))
-        assert view.proposed_blocks == [ProposedBlock(Market.AFRR_POS, block.start, block.end, 0.0, 100.0, 20.0)]
-        assert (view.status, view.gap) == ("TIME_LIMIT", pytest.approx(1 - view.value / view.bound))  # type: ignore[operator]
-        assert view.gap > 1e-4  # type: ignore[operator]
-
     def test_is_a_refusal_where_no_schedule_is_feasible(self) -> None:
         task = scope(FIRST, 2)
         task.programme.lowest_kwh[1] = 1900.0
@@ -279,50 +189,6 @@ class TestWhatAnOptimisationIsMadeOf:
                 check_optimisation(asked)
 
 
-class TestAPortfolio:
-    def tasks(self) -> list[OptimisationScope]:
-        """Eight quarter-hours from the second on, and six from the fifth on."""
-        return [scope(FIRST + 1, 8), scope(FIRST + 4, 6)]
-
-    PRICES = PriceCurve(FIRST, np.array([500.0, 10.0, 20.0, 90.0, 15.0, 80.0, 25.0, 85.0, 95.0, 110.0]), UNTIL)
-
-    @pytest.mark.parametrize("exact", [True, False])
-    @pytest.mark.parametrize("shared", [None, SharedLimit(np.full(10, 9e9), np.full(10, 9e9))])
-    def test_is_as_exact_as_it_is_asked_for_and_the_best_where_that_of_each_is(
-        self, monkeypatch: pytest.MonkeyPatch, shared: SharedLimit | None, exact: bool
-    ) -> None:
-        asked_for: list[bool] = []
-        statuses = [SolutionStatus.OPTIMAL, SolutionStatus.TIME_LIMIT]
-
-        def solve_one(programme: BatteryProgramme, _: Deadline, *, exact: bool = False) -> Solution:
-            asked_for.append(exact)
-            return Solution(statuses[(len(asked_for) - 1) % 2], np.zeros(10), 30.0, 40.0)
-
-        def solve_all(
-            programmes: Sequence[BatteryProgramme], deadline: Deadline, *, exact: bool = False, shared: SharedLimit
-        ) -> list[Solution]:
-            return [solve_one(programme, deadline, exact=exact) for programme in programmes]
-
-        monkeypatch.setattr(portfolio_optimisation, "solve", solve_one)
-        monkeypatch.setattr(portfolio_optimisation, "solve_together", solve_all)
-        found = PortfolioOptimisation(self.tasks(), self.PRICES, shared, exact).solve(Deadline(5))
-        assert asked_for == [exact] * 2
-        assert (found.status, found.value, found.bound, found.gap) == ("TIME_LIMIT", 60.0, 80.0, 0.25)
-
-    def test_rests_where_an_asset_is_not_alive(self) -> None:
-        task = scope(FIRST + 2, 3)
-        limit = CycleLimit(np.array([0, 0, 1]), np.array([10.0, 20.0]))
-        task = replace(task, programme=replace(task.programme, cycles=(limit,), lowest_kwh=np.array([1.0, 2.0, 3.0])))
-        padded = _pad_programme(task, FIRST, np.arange(7.0))
-        assert padded.price_eur_mwh.tolist() == [*range(7)]
-        assert padded.min_kw.tolist() == [0, 0, -1000, -1000, -1000, 0, 0]
-        assert padded.max_kw.tolist() == [0, 0, 600, 600, 600, 0, 0]
-        assert padded.lowest_kwh.tolist() == [-np.inf, -np.inf, 1, 2, 3, -np.inf, -np.inf]
-        assert padded.highest_kwh.tolist() == [np.inf, np.inf, 2000, 2000, 2000, np.inf, np.inf]
-        assert padded.cycles[0].groups.tolist() == [0, 0, 0, 0, 1, 1, 1]
-        assert padded.cycles[0].left_kwh.tolist() == [10.0, 20.0]
-
-
 class TestTheAssetsOfAPortfolio:
     """One lives five days, the other four, two days later."""
 
@@ -389,18 +255,6 @@ class TestTheAssetsOfAPortfolio:
         self.late += 96 * PERIOD
         with pytest.raises(GateClosed):
             await self.load(monkeypatch)
-
-    async def test_are_planned_for_no_longer_than_can_be_solved(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert MAX_ASSET_PERIODS == 50 * 100
-        assert MAX_OPTIMISED_PERIODS == 31 * 96 + 4
-        monkeypatch.setattr(portfolio_optimisation, "MAX_ASSET_PERIODS", 480 + 384)
-        monkeypatch.setattr(portfolio_optimisation, "MAX_OPTIMISED_PERIODS", 576)
-        assert len(await self.load(monkeypatch)) == 2
-        for name, most in (("MAX_ASSET_PERIODS", 480 + 383), ("MAX_OPTIMISED_PERIODS", 575)):
-            with monkeypatch.context() as patch:
-                patch.setattr(portfolio_optimisation, name, most)
-                with pytest.raises(BadRequest, match=str(most)):
-                    await self.load(patch)
 
 
 class TestWhatARepairIsMadeOf:

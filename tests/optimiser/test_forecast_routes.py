@@ -18,13 +18,12 @@ from tests.people import People
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.optimiser.day_table import DayTable
-from gridloom.optimiser.forecasts import computing, publishing, routes, store
+from gridloom.optimiser.forecasts import computing, routes, store
 from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
 from gridloom.optimiser.forecasts.publishing import next_publication_check
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters
 from gridloom.platform.http.application import Application
-from gridloom.platform.jobs import JobRun
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import put_prices
 
@@ -233,60 +232,6 @@ class TestTheForecast:
         finally:
             await app.pool.execute("delete from price_forecast where delivery_day = any($1::date[])", days)
         assert shown == ["2031-08-04", "2031-08-05"]
-
-    async def test_is_published_at_the_second_look_where_the_first_came_before_todays_prices(
-        self, app: Application, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """And at no other one."""
-        day, ours = date(2031, 7, 2), {"platform_now", "load_day_table", "enqueue"}
-        looks = {
-            "2031-07-01T08:30Z": shaped_table(date(2031, 6, 1), 31),  # before eleven
-            "2031-07-01T09:00Z": shaped_table(date(2031, 6, 1), 30),  # with prices up to yesterday
-            "2031-07-01T09:30Z": shaped_table(date(2031, 6, 1), 31),
-            "2031-07-01T09:45Z": shaped_table(date(2031, 6, 1), 31, seed=1),  # with other prices, once it is known
-        }
-        known: dict[str, Any] = {}
-        looked_for: list[Any] = []
-        async with app.pool.acquire() as db:
-
-            def stand_in_for(name: str) -> Any:
-                real = getattr(publishing, name)
-
-                async def answer(asked: Any, *arguments: Any, **options: Any) -> Any:
-                    if asked is not db:  # the service looks as well
-                        return await real(asked, *arguments, **options)
-                    if name == "enqueue":
-                        looked_for.append((*arguments, options))
-                    return known.get(name)
-
-                return answer
-
-            for name in ours:
-                monkeypatch.setattr(publishing, name, stand_in_for(name))
-            organisation, *_ = await store.organisation_ids(db)
-            shown: list[tuple[bool, int]] = []
-            attempt = db.transaction()
-            await attempt.start()
-            try:
-                for text, table in looks.items():
-                    known |= {"platform_now": datetime.fromisoformat(text), "load_day_table": table}
-                    due = datetime.fromisoformat(text)
-                    run = JobRun(db=db, kind=publishing.PUBLISH, key="", payload={}, due=due, attempt=1)
-                    await publishing.publish_forecast(run)
-                    told = await events_of(db, organisation, subject="forecasts/day-ahead")
-                    shown.append(
-                        (
-                            await store.is_published(db, DAY_AHEAD, day),
-                            [one.data["deliveryDay"] for one in told].count("2031-07-02"),
-                        )
-                    )
-            finally:
-                await attempt.rollback()
-        assert shown == [(False, 0), (False, 0), (True, 1), (True, 1)]
-        assert looked_for == [
-            (publishing.PUBLISH, {"key": "", "due": datetime.fromisoformat(due), "clock": "platform"})
-            for due in ("2031-07-01T09:00Z", "2031-07-01T09:30Z", "2031-07-02T09:00Z", "2031-07-02T09:00Z")
-        ]
 
     @pytest.mark.parametrize(
         ("now", "next_check"),

@@ -85,23 +85,6 @@ class TestAHole:
         with pytest.raises(PricesMissing, match=format_period(first + 3)):
             await load_prices(NOTHING, asked, first, first + 8, first + 96)
 
-    @pytest.mark.parametrize(("latest", "periods"), [(3000, 31 * 96), (2976, 31 * 96), (2975, 2975)])
-    async def test_is_looked_for_in_a_month_where_no_end_is_asked_for(
-        self, monkeypatch: pytest.MonkeyPatch, latest: int, periods: int
-    ) -> None:
-        """Or to the end of the life, if that comes before."""
-
-        async def load_quarters(db: Any, series: str, first: int, end: int) -> Any:
-            assert series == "IDA1_DE_LU"
-            return np.full(end - first, 50.0)
-
-        monkeypatch.setattr(price_input, "load_quarters", load_quarters)
-        first, asked = period_number(market_day_window(KNOWN_UNTIL).start), PricesAsked(series="IDA1_DE_LU")
-        prices = await load_prices(NOTHING, asked, first, None, first + latest)
-        assert (len(prices.values), prices.until) == (periods, period_start(first + periods))
-        whole = await load_prices(NOTHING, asked, first, first + 5000, first + 5000)
-        assert len(whole.values) == 5000, "to the end that is asked for, however late"
-
 
 class TestPricesThatAreSent:
     async def test_are_for_quarter_hours(self) -> None:

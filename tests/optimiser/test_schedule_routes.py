@@ -15,19 +15,16 @@ from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, wire
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.kernel.shares import Share, ShareExceeded, ShareLimits
-from gridloom.optimiser.lifespan import optimiser_lifespan
-from gridloom.optimiser.schedules import jobs, routes, store
-from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
-from gridloom.optimiser.schedules.jobs import KIND, delete_expired_optimisations, solve_optimisation
-from gridloom.optimiser.schedules.wire import NewOptimisation, NewPrice, OptimisationView, PricesAsked
-from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
+from gridloom.kernel.shares import Share, ShareExceeded
+from gridloom.optimiser.schedules import routes, store
+from gridloom.optimiser.schedules.jobs import KIND, solve_optimisation
+from gridloom.optimiser.schedules.wire import NewOptimisation, PricesAsked
+from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError
 from gridloom.platform.database.clock import real_now
 from gridloom.platform.http import Request
 from gridloom.platform.http.application import Application
-from gridloom.platform.http.shares import ShareUse
 from gridloom.platform.jobs import JobRun
 
 __all__ = ["make_battery"]
@@ -242,55 +239,6 @@ class TestAnOptimisation:
         assert refused["problem"]["type"].endswith("/prices-missing")
         assert refused["problem"]["firstMissingPeriod"] == wire(battery.start)
 
-    async def test_made_by_a_job_is_what_was_asked_for(
-        self, app: Application, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """To each of its fields, with the time that a job has."""
-        battery, id, asked_for = await make_battery(), uuid4(), list[Any]()
-        organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
-        body = NewOptimisation(
-            start=battery.start,
-            end=battery.end,
-            prices=PricesAsked(values=[NewPrice(battery.start, -12.5), NewPrice(battery.start + QUARTER, 0)]),
-            end_state_of_charge="FREE",
-            keep=[uuid4()],
-            exact=True,
-        )
-
-        async def load(db: Any, read: Any, *rest: Any) -> Any:
-            if read.id != asset:  # of another test
-                return await load_optimisation(db, read, *rest)
-            asked_for.append((read.id, *rest))
-            return SimpleNamespace(solve=lambda deadline: OptimisationView(status="OPTIMAL", value=7.25))
-
-        monkeypatch.setattr(jobs, "load_optimisation", load)
-        payload = {"organisationID": str(organisation), "virtualAssetID": str(asset)}
-        async with app.pool.acquire() as db:
-            now = await real_now(db)
-            await store.insert_optimisation(db, organisation, id, asset, asset, now, body)
-            async with db.transaction():
-                await solve_optimisation(JobRun(db=db, kind=KIND, key=str(id), payload=payload, due=now, attempt=1))
-        assert asked_for == [(asset, body, None)]
-        found = (await battery.client.get(f"{battery.url}/optimisations/{id}")).json()
-        assert found == {"id": str(id), "status": "OPTIMAL", "value": 7.25}
-
-    async def test_made_by_a_job_is_deleted_after_a_day(self, app: Application, make_battery: MakeBattery) -> None:
-        battery = await make_battery()
-        organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
-        ids = old, young = uuid4(), uuid4()
-        async with app.pool.acquire() as db, db.transaction():
-            now = await real_now(db)
-            for id, age in zip(ids, (timedelta(hours=25), timedelta(hours=23)), strict=True):
-                body = NewOptimisation(prices=PricesAsked(forecast=True))
-                await store.insert_optimisation(db, organisation, id, asset, asset, now - age, body)
-            run: Any = SimpleNamespace(db=db)
-            ahead = "update sandbox_clock set ahead = ahead + $1"
-            await db.execute(ahead, timedelta(days=2))  # the platform's clock is not the one that counts
-            await delete_expired_optimisations(run)
-            await db.execute(ahead, timedelta(days=-2))
-            found = [await store.read_optimisation(db, organisation, asset, id) for id in ids]
-        assert [one and one.id for one in found] == [None, young], old
-
     async def test_of_a_long_window_counts_among_the_jobs_of_its_organisation(
         self, app: Application, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -305,26 +253,6 @@ class TestAnOptimisation:
         assert (refused.status_code, refused.json().get("share")) == (429, "jobs")
         kept = await app.pool.fetchval("select count(*) from optimisation where subject_id = $1", battery.asset["id"])
         assert kept == 0
-
-    async def test_made_by_a_job_has_its_turn_by_how_long_it_takes(
-        self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """In seconds: an exact one may take all that there are."""
-        sizes: list[int] = []
-
-        async def note(*_: Any, size: int, **__: Any) -> None:
-            sizes.append(size)
-
-        monkeypatch.setattr(routes, "enqueue", note)
-        monkeypatch.setattr(routes, "PERIODS_A_SECOND", 1000)
-        life = {"start": wire(datetime.fromisoformat((await make_battery()).asset["start"]))}
-        battery = await make_battery(**life, end=wire(datetime.fromisoformat(life["start"]) + timedelta(days=40)))
-        for exact in (False, True):
-            asked = await optimise(battery, prices={"forecast": True}, end=battery.asset["end"], exact=exact)
-            assert asked.status_code == 202, asked.text
-        assert sizes == [1 + 3840 // 1000, 60]
-        reserve = await optimise(battery, prices={"forecast": True}, end=battery.asset["end"], markets=["FCR"])
-        assert (reserve.status_code, reserve.json()["errors"][0]["pointer"]) == (400, "/end"), "spot alone"
 
 
 class TestARepair:
@@ -444,49 +372,6 @@ class TestAPortfolio:
 
 
 class TestTheSolver:
-    async def test_rejects_an_organisation_with_too_many_waiting_and_serves_another(
-        self, app: Application, make_battery: MakeBattery
-    ) -> None:
-        queue, battery, other = app.resources[SolverQueue], await make_battery(), await make_battery()
-        limits, over = app.shares.limits, asyncio.Event()
-
-        async def wait(turn: SolverTurn) -> None:
-            await over.wait()
-
-        request = call_of(app, UUID(str(battery.organisation.id)))
-        count = limits.computations_running + limits.computations_waiting
-        held = [asyncio.create_task(queue.run(request, wait)) for _ in range(count)]
-        await asyncio.sleep(0)
-        busy = await optimise(battery)
-        assert busy.status_code == 429
-        assert busy.json()["type"].endswith("/share-exceeded")
-        assert busy.json()["share"] == "computations"
-        assert int(busy.headers["retry-after"]) >= 1
-        use = await app.shares.meters[Share.COMPUTATIONS](app.pool, UUID(str(battery.organisation.id)))
-        assert use == ShareUse(
-            used=limits.computations_running,
-            limit=limits.computations_running,
-            waiting=limits.computations_waiting,
-            max_waiting=limits.computations_waiting,
-        )
-        assert (await optimise(other)).status_code == 200
-        over.set()
-        await asyncio.gather(*held)
-        assert (await optimise(battery)).status_code == 200
-
-    async def test_takes_no_more_work_once_its_service_has_ended(self, app: Application) -> None:
-        kept: list[Any] = []
-        edge: Any = SimpleNamespace(
-            shares=SimpleNamespace(add_meter=lambda *_: None), resources=SimpleNamespace(add=kept.append)
-        )
-        settings: Any = SimpleNamespace(shares=ShareLimits())
-        async with optimiser_lifespan(edge, settings):
-            queue = kept[0]
-            assert await queue.run(call_of(app, uuid4()), lambda turn: turn.solve(lambda deadline: 7)) == 7
-        for is_long in (False, True):
-            with pytest.raises(RuntimeError, match="after shutdown"):
-                await queue.run(call_of(app, uuid4()), lambda turn: turn.solve(lambda deadline: 7), is_long=is_long)
-
     async def test_counts_as_long_what_has_more_than_two_days_of_quarter_hours(
         self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pytest
 from tests.virtual_assets.test_draft import asset_of_five_days
 
-from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import PERIOD, period_start
-from gridloom.optimiser.schedules import scope
 from gridloom.optimiser.schedules.asset_optimisation import open_window
-from gridloom.optimiser.schedules.scope import _cycle_limit, _relax_to_reachable
+from gridloom.optimiser.schedules.scope import _relax_to_reachable
 from gridloom.optimiser.solving.programme import BatteryProgramme
-from gridloom.virtual_assets import block_store
-from gridloom.virtual_assets.energy.projection import CycleBudget
-from gridloom.virtual_assets.model import Block, Market
 from gridloom.virtual_assets.schedule.rules import GateClosed
 
 pytestmark = pytest.mark.pure
-
-WINDOW = slice(2, 6)
-"""Of eight quarter-hours."""
-TOTAL_KW = np.array([400.0, -400.0, 0.0, 0.0, 0.0, 0.0, 80.0, -40.0])
-"""What is scheduled: 100 kWh are exported before the window and 20 kWh after it."""
 
 
 class TestAStoreThatLostCapacity:
@@ -46,89 +33,6 @@ class TestAStoreThatLostCapacity:
         nothing, highest = np.zeros(3), np.full(3, 800.0)
         programme = BatteryProgramme(nothing, nothing - 400, nothing + max_kw, nothing, highest, initial_kwh, 0.8, 0.8)
         assert _relax_to_reachable(programme).highest_kwh.tolist() == pytest.approx(highest_kwh)
-
-
-class TestTheCyclesLeft:
-    @pytest.mark.parametrize(
-        ("groups", "left_kwh"),
-        [
-            ([0, 0, 0, 0, 1, 1, 1, 1], [500 - 30 - 100, 500 - 20]),
-            ([0, 0, 1, 1, 1, 1, 2, 2], [500]),
-            ([0, 0, 0, 0, 0, 0, 0, 0], [500 - 30 - 100 - 20]),
-        ],
-        ids=["two days", "a day", "within a day"],
-    )
-    def test_are_what_each_day_exports_neither_before_nor_after(self, groups: list[int], left_kwh: list[float]) -> None:
-        """30 kWh were exported on the first day before any of these quarter-hours."""
-        found = _cycle_limit(CycleBudget(500.0, np.array(groups), 30.0), np.zeros(4), TOTAL_KW, WINDOW)
-        assert found.left_kwh.tolist() == left_kwh
-        assert found.groups.tolist() == [group - groups[2] for group in groups[WINDOW]]
-
-
-class TestAScope:
-    async def test_is_all_that_free_blocks_may_do_beside_those_that_are_kept(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Of ten quarter-hours that can still be cut the third to the sixth are optimised; on the first of two lanes
-        a block of the fourth and the fifth is kept."""
-        asset: Any = asset_of_five_days()
-        begins = asset.first + 1
-        kept, free, late, over, reserve, other_reserve = (
-            Block(BlockID(UUID(int=number)), lane, begins + first, begins + end, market, 1.0, 1.0)
-            for number, (lane, first, end, market) in enumerate(
-                (
-                    (4, 3, 5, Market.WHOLESALE),
-                    (6, 0, 10, Market.WHOLESALE),
-                    (4, 6, 10, Market.WHOLESALE),
-                    (9, -5, -2, Market.WHOLESALE),
-                    (4, 2, 3, Market.FCR),
-                    (4, 2, 3, Market.AFRR_NEG),
-                )
-            )
-        )
-        power_kw = np.stack([np.arange(10.0) * 10, np.arange(10.0)])
-        total_kw = np.array([0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, -40.0])
-        inputs = SimpleNamespace(
-            charge_kw=np.stack([np.arange(100.0, 110.0), np.full(10, 50.0)]),
-            discharge_kw=np.stack([np.arange(200.0, 210.0), np.full(10, 70.0)]),
-            lowest_kwh=np.zeros(10),
-            highest_kwh=np.full(10, 2000.0),
-            cycles=(),
-        )
-        projection = SimpleNamespace(power_kw=power_kw, total_kw=total_kw, energy_kwh=np.arange(500.0, 511.0))
-        spans: list[tuple[int, int, int]] = []
-
-        async def input_of(_: Any, __: Any, first: int, end: int, *, closed: int) -> Any:
-            spans.append((first - begins, end - asset.end, closed - begins))
-            return [4, 6], inputs
-
-        async def blocks_of(_: Any, key: int) -> Any:
-            return [kept, free, late, over, reserve, other_reserve]
-
-        monkeypatch.setattr(scope, "first_cuttable_period", lambda *_: begins)
-        monkeypatch.setattr(scope, "load_projection_input", input_of)
-        monkeypatch.setattr(scope, "project", lambda _: projection)
-        monkeypatch.setattr(block_store, "read_blocks", blocks_of)
-        database: Any = None
-        found = await scope.load_optimisation_scope(
-            database, asset, period_start(begins), begins + 2, begins + 6, keep={kept.id}, ends_on_target=False
-        )
-        assert spans == [(0, 0, 0)]
-        assert (found.first, found.end, found.blocks) == (begins + 2, begins + 6, (free,))
-        assert found.fixed_kw.tolist() == [0, 30, 40, 0]
-        assert found.accepted_kw.tolist() == [1, 2, 3, 4]
-        programme = found.programme
-        assert programme.min_kw.tolist() == [-102 - 50, 30 - 50, 40 - 50, -105 - 50]
-        assert programme.max_kw.tolist() == [202 + 70, 30 + 70, 40 + 70, 205 + 70]
-        assert programme.highest_kwh.tolist() == [2000, 2000, 2000, 1991], "later 9 kWh come in"
-        assert (programme.initial_kwh, found.change_after_kwh) == (502.0, 9.0)
-        assert (programme.charge_efficiency, programme.discharge_efficiency) == (0.9, 0.95)
-        assert found.priced(np.arange(4.0)).price_eur_mwh.tolist() == [0, 1, 2, 3]
-        found = await scope.load_optimisation_scope(
-            database, asset, period_start(begins), begins + 2, begins + 6, keep={free.id, over.id}, ends_on_target=False
-        )
-        assert found.fixed_kw.tolist() == [2, 3, 4, 5], "what began before is kept as well, and what is over is not"
-        assert found.blocks == (kept,)
 
 
 class TestTheWindow:

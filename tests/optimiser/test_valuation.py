@@ -32,7 +32,6 @@ from gridloom.optimiser.valuations.formulas import (
     PastWindow,
     Valuation,
     _closed_value,
-    _plan_closed,
     value_past_days,
     value_window,
 )
@@ -84,14 +83,6 @@ class TestAnOffer:
 
 
 class TestPastValues:
-    def test_are_as_high_where_the_prices_of_an_hour_are_alike_or_nearly_so(self) -> None:
-        """A day of hours is planned by hours: twelve of them are bought at 0 and sold at 100 EUR/MWh."""
-        battery = BatterySpec(1000.0, 1000.0, 100_000.0, 1.0, 1.0)
-        hourly = np.repeat([0.0, 100.0], 48)
-        for prices_eur_mwh in (hourly, hourly + np.resize([0.0, 1e-6], 96)):
-            value_eur = _plan_closed(Planner(battery), offer(date(2025, 1, 1), 1), prices_eur_mwh, prices_eur_mwh)
-            assert value_eur == pytest.approx(1200.0, abs=0.1)
-
     def test_that_nobody_waits_for_any_more_are_not_computed_to_the_end(self) -> None:
         table, deadline = shaped_table(date(2025, 1, 1), 21), Deadline(60)
         deadline.stop()
@@ -171,20 +162,6 @@ class TestPastValues:
         assert value_of(corrected) > first
         assert value_of(table, Basis.POLICY) != first
         assert len(computed) == 3
-
-    def test_are_known_again_for_those_that_were_asked_for_last(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        computed: list[float] = []
-
-        def noting(table: DayTable, asked: AuctionedBattery, *_: Any) -> DayValues:
-            computed.append(asked.initial_soc)
-            return DayValues(table.end, np.zeros(1), 0.0)
-
-        monkeypatch.setattr(day_value_cache, "value_past_days", noting)
-        monkeypatch.setattr(day_value_cache, "MAX_CACHED_VALUES", 2)
-        table, cached = shaped_table(date(2025, 1, 1), 30), day_value_cache.DayValueCache()
-        for soc in (0.1, 0.2, 0.1, 0.3, 0.1, 0.2):
-            cached.values(table, offer(table.end, 1, initial_soc=soc), Basis.POLICY, None)  # type: ignore[arg-type]
-        assert computed == [0.1, 0.2, 0.3, 0.2]
 
 
 class TestAValue:

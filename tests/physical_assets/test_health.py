@@ -53,22 +53,6 @@ class TestHealth:
         await asset.owner.engineer.patch(retired.path(), json={"status": "DECOMMISSIONED"})
         assert (await health(retired))["status"] == "DOWN"
 
-    async def test_is_degraded_when_a_bid_of_next_week_does_not_fit_new_ratings(self, new_organisation, measured):
-        measured(timedelta(0))
-        asset = await register_asset(await new_organisation())
-        bid = {"capacityPrice": 1, "offeredCapacity": 8_000}
-        day = (datetime.now(UTC) + timedelta(days=12)).date().isoformat()
-        placed = await asset.owner.trader.post(
-            asset.path("/ancillary/bids"), json=[{"deliveryDay": day, "product": "NEGPOS_12_16", "bids": [bid]}]
-        )
-        assert placed.status_code == 201, placed.text
-        await asset.owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "ratedChargePower": 5_000})
-        found = await health(asset)
-        assert found["status"] == "DEGRADED"
-        assert [(each["kind"], each["power"], each["available"]) for each in found["conflicts"]] == [
-            ("ANCILLARY_BID", 8_000, 4_000)
-        ]
-
     async def test_is_degraded_when_a_rating_far_ahead_is_less_than_is_promised_then(
         self, operator, new_organisation, measured
     ):

@@ -15,7 +15,6 @@ from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency
 from gridloom.capacity.store import LockedBatteries, write_holdings
 from gridloom.kernel.market_time import format_instant, market_day_of, period_number, period_start
 from gridloom.physical_assets.availability import changes
-from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, FOLLOW_OWNER_JOB
 from gridloom.platform.http.application import Application
 
 NOW = period_number(datetime.now(UTC))
@@ -163,28 +162,6 @@ class TestAChangeOfWhatABatteryCanDo:
 
         monkeypatch.setattr(changes, "enqueue", note)
         return found
-
-    async def test_is_looked_at_by_its_holders_and_followed_by_its_dispatch_where_there_are_any(
-        self, asset: AssetUnderTest, hold: Hold, told: list[Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        admin = asset.owner.admin
-        schedule = {"schedule": [{"time": at(FIRST + 100), "power": 5}]}
-
-        async def change(path: str, body: Any) -> list[str]:
-            told.clear()
-            answer = await admin.put(asset.path(path), json=body)
-            assert answer.status_code == 200, answer.text
-            assert {options["key"] for _, options in told} <= {str(key)}
-            assert all(options["keep_earlier_due"] and options["clock"] == "platform" for _, options in told)
-            return [kind for kind, _ in told]
-
-        key = await hold(OVER)
-        assert await change("/parameters", PARAMETERS) == await change("/schedule", schedule) == []
-        await hold(PROMISE)
-        assert await change("/parameters", PARAMETERS) == [AVAILABILITY_CHANGED]
-        monkeypatch.setattr(changes, "is_dispatched_ahead", self.always)
-        assert await change("/parameters", PARAMETERS) == [AVAILABILITY_CHANGED, FOLLOW_OWNER_JOB]
-        assert await change("/schedule", schedule) == [FOLLOW_OWNER_JOB]
 
     async def always(self, *_: Any) -> bool:
         return True

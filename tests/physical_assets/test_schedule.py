@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period
-from gridloom.physical_assets.schedule import routes, rules
+from gridloom.physical_assets.schedule import rules
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=1)
@@ -43,22 +42,6 @@ class TestSchedule:
         await put(asset, 0, first=2)
         assert await read(asset) == [(at(0), 500), (at(1), 1000), (at(2), 0), (at(3), -3000)]
         assert await read(asset, 2, 3) == [(at(2), 0)]
-
-    async def test_of_many_periods_is_validated_beside_the_event_loop(self, new_organisation, monkeypatch):
-        judged_by: list[tuple[int, bool]] = []
-
-        def noting(points, series) -> None:
-            judged_by.append((len(points), threading.current_thread() is threading.main_thread()))
-            rules.check_available(points, series)
-
-        monkeypatch.setattr(routes, "check_available", noting)
-        asset = await register_asset(await new_organisation())
-        await put(asset, 1, 2)
-        many = await put(asset, *[5.0] * 2001)
-        assert judged_by == [(2, True), (2001, False)]
-        assert many.json()["schedule"][2000] == {"time": at(2000), "power": 5.0}
-        beyond = await put(asset, *[5.0] * 2001, 99_000, status=422)
-        assert pointers(beyond) == ["/schedule/2001/power"]
 
     def test_names_the_earliest_period_that_has_started_and_points_at_all(self):
         day = datetime(2026, 6, 1, tzinfo=UTC)

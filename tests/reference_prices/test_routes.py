@@ -11,7 +11,6 @@ import asyncpg
 import httpx2
 import pytest
 
-from gridloom.reference_prices import routes
 from gridloom.reference_prices.store import lock_prices_as_they_are
 
 PRICE: dict[str, Any] = {
@@ -117,28 +116,6 @@ class TestReferencePrice:
         )
         assert len(versions) == 8
         assert all(one["superseded_at"] == other["recorded_at"] for one, other in pairwise(versions))
-
-    async def test_is_one_of_so_many_rows_and_is_audited_with_how_many_were_new(
-        self, operator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Alike whether the rows are read at once or beside the others' requests."""
-        monkeypatch.setattr(routes, "MAX_ROWS", 4)
-        for inline, day in ((4, "2031-08-01"), (3, "2031-08-02")):
-            monkeypatch.setattr(routes, "MAX_INLINE_ROWS", inline)
-            rows = [
-                {**PRICE, "start": f"{day}T{hour:02}:00:00Z", "end": f"{day}T{hour + 1:02}:00:00Z", "price": hour}
-                for hour in range(5)
-            ]
-            refused = await operator.post("/reference-prices", json=rows)
-            assert (refused.status_code, refused.json()["type"]) == (413, "/docs/problems/payload-too-large")
-            assert (await operator.post("/reference-prices", json=rows[:3])).json()["inserted"] == 3
-            changed = [rows[0], {**rows[1], "price": 70}, {**rows[2], "price": 80}, rows[3]]
-            answer = await operator.post("/reference-prices", json=changed)
-            assert answer.json() == {"received": 4, "inserted": 1, "replaced": 2, "unchanged": 1}
-            entry, *_ = (await operator.get("/audit-log", params={"resource": "/reference-prices", "limit": 1})).json()
-            assert entry["details"] == {"received": 4, "inserted": 1, "replaced": 2}
-            query = {"series": PRICE["series"], "start": rows[0]["start"], "end": rows[4]["end"]}
-            assert (await operator.get("/reference-prices", params=query)).json() == changed
 
     @pytest.mark.parametrize(
         ("change", "pointer"),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import market_day_periods
 from gridloom.revenue.statement import loading
 from gridloom.revenue.statement.loading import end_of_life_cents
@@ -52,36 +51,6 @@ class TestTheEndOfALife:
         found = await end_of_life_cents(NOTHING, scope_of(prices_around(50.0)), asset_ending_with(end_kwh))
         assert (found is not None) is is_paid
 
-    async def test_waits_for_the_last_of_the_prices(self) -> None:
-        prices_eur_mwh = prices_around(50.0)
-        prices_eur_mwh[-1] = np.nan
-        assert await end_of_life_cents(NOTHING, scope_of(prices_eur_mwh), asset_ending_with(1200.0)) is None
-
-    @pytest.mark.parametrize("as_of", [None, period_start(END + 96)])
-    async def test_is_paid_at_prices_as_of_the_instant_also_in_a_statement_of_later_days(
-        self, monkeypatch: pytest.MonkeyPatch, as_of: datetime | None
-    ) -> None:
-        """Which do not have the prices of its last day."""
-        asked: list[Any] = []
-
-        async def read_period_prices(db: Any, *of: Any) -> np.ndarray:
-            asked.append(of)
-            return prices_around(50.0)
-
-        async def load_end_kwh(db: Any, scope: Any, asset: Any) -> float:
-            return float(asset.end_kwh)
-
-        monkeypatch.setattr(loading, "read_period_prices", read_period_prices)
-        monkeypatch.setattr(loading, "_load_end_kwh", load_end_kwh)
-        scope = SimpleNamespace(
-            as_of=as_of, first=END, end=END + 96, edges=np.array([END, END + 96]), imbalance_price_eur_mwh=NOTHING
-        )
-        later: Any = scope
-        found = await end_of_life_cents(NOTHING, later, asset_ending_with(1200.0))
-        assert found is not None
-        assert found.tolist() == [1000, 1000], "it had come in before"
-        assert asked == [("REBAP_DE", FIRST, END, as_of)]
-
     async def test_leaves_what_was_activated_before_it_and_the_last_quarter_hour_with_it(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -96,20 +65,3 @@ class TestTheEndOfALife:
         found = await end_of_life_cents(NOTHING, scope_of(prices_around(50.0)), asset)
         assert found is not None
         assert found.tolist() == [0, 0, 1000]
-
-    async def test_was_known_as_of_its_last_instant_and_not_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def version_at(db: Any, key: int, instant: datetime) -> int:
-            return 3
-
-        async def load_projection_as_of(db: Any, asset: Any, version: int, *arguments: Any) -> Any:
-            return SimpleNamespace(trajectory=SimpleNamespace(energy_kwh=np.array([0.0, 1200.0]))), None
-
-        monkeypatch.setattr(loading, "version_at", version_at)
-        monkeypatch.setattr(loading, "load_projection_as_of", load_projection_as_of)
-        shown = []
-        for instant in (period_start(END) - timedelta(milliseconds=1), period_start(END)):
-            scope = scope_of(prices_around(50.0))
-            scope.as_of = instant
-            found = await end_of_life_cents(NOTHING, scope, asset_ending_with(1000.0))
-            shown.append(None if found is None else found.tolist())
-        assert shown == [None, [0, 0, 1000]]

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from tests.revenue.test_scope import END, FIRST, make_scope
 
-from gridloom.kernel.window import Window
-from gridloom.revenue.statement import listing, loading
+from gridloom.revenue.statement import loading
 from gridloom.revenue.statement.loading import PartyAmounts, entries_between_parties, physical_entries
 from gridloom.revenue.statement.model import LineType, Party, StatementEntry
 from gridloom.revenue.statement.shortfalls import ShortfallAmounts
@@ -95,43 +94,6 @@ class TestAmountsBetweenParties:
         ]
 
 
-class TestTheImbalanceOfAnOwner:
-    @pytest.mark.parametrize("performance", [None, "measured"])
-    async def test_is_read_a_part_at_a_time_and_only_where_prices_are_published(
-        self, monkeypatch: pytest.MonkeyPatch, performance: Any
-    ) -> None:
-        """Of 92 quarter-hours by forties: of the second forty none has a price, of the others all but the first. What
-        was measured is there for all of them at once."""
-        price_eur_mwh = np.full(END - FIRST, 50.0)
-        price_eur_mwh[0], price_eur_mwh[40:80] = np.nan, np.nan
-        asked: list[tuple[int, int]] = []
-
-        async def load_owner_position(
-            db: Any, key: int, low: int, high: int, as_of: Any, performance_of: Any, facts_of: Any
-        ) -> Any:
-            assert (key, as_of, performance_of) == (10, AS_OF, performance)
-            facts = facts_of(10)
-            assert facts.price_eur_mwh.tolist() == pytest.approx(
-                price_eur_mwh[low - FIRST : high - FIRST].tolist(), nan_ok=True
-            )
-            asked.append((low - FIRST, high - FIRST))
-            numbers = np.arange(low - FIRST, high - FIRST, dtype=np.float64)
-            return SimpleNamespace(cost_eur=numbers * facts.price_eur_mwh / 50, assumed_mwh=numbers)
-
-        monkeypatch.setattr(loading, "PERIOD_BATCH_SIZE", 40)
-        monkeypatch.setattr(loading, "load_owner_position", load_owner_position)
-        scope: Any = make_scope({10: {}})
-        for name, value in (("imbalance_price_eur_mwh", price_eur_mwh), ("cuts", {}), ("as_of", AS_OF)):
-            object.__setattr__(scope, name, value)
-        entry = await loading._load_owner_imbalance(NOTHING, scope, 10, performance)
-        assert asked == ([(0, 40), (80, 92)] if performance is None else [(0, 92)])
-        priced = sum([*range(1, 40), *range(80, 92)])
-        assert (entry.line, entry.counterparty) == (LineType.IMBALANCE, Party.GRID_OPERATOR)
-        assert entry.by_bucket.tolist() == [-100 * priced]
-        assert entry.assumed_mwh is not None
-        assert entry.assumed_mwh.tolist() == [priced], "what is assumed counts where it costs something"
-
-
 class TestTheImbalanceOfAHolder:
     @pytest.mark.parametrize("as_of", [None, AS_OF])
     async def test_is_of_the_part_of_its_life_in_the_market_days_and_as_of_the_instant_of_the_statement(
@@ -156,25 +118,3 @@ class TestTheImbalanceOfAHolder:
         assert found == "position"
         assert asked == [(7, FIRST + 89, END, [89, 90, 91], as_of, "powers")]
         assert await loading.load_open(NOTHING, scope, living(END, END + 5), inputs) is None
-
-
-class TestSeveralVirtualAssets:
-    async def test_are_listed_each_but_for_those_that_are_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def load_scope(*_: Any) -> Any:
-            return NOTHING
-
-        async def read_assets_by_keys(db: Any, keys: Sequence[int]) -> dict[int, Any]:
-            return {key: SimpleNamespace(key=key) for key in keys if key != 8}
-
-        async def load_virtual_inputs(db: Any, scope: Any, assets: Sequence[Any]) -> list[int]:
-            return [one.key for one in assets]
-
-        async def virtual_entries(db: Any, scope: Any, asset: Any, inputs: list[int]) -> list[Any]:
-            return [(asset.key, line, inputs) for line in ("a", "b")]
-
-        for stand_in in (load_scope, read_assets_by_keys, load_virtual_inputs, virtual_entries):
-            monkeypatch.setattr(listing, stand_in.__name__, stand_in)
-        window: Window = NOTHING
-        listed: Any = await listing.list_virtual(NOTHING, [7, 8, 9], window, NOTHING, None)
-        assert listed == [(key, line, [7, 9]) for key in (7, 9) for line in ("a", "b")]
-        assert await listing.list_virtual(NOTHING, [], window, NOTHING, None) == []

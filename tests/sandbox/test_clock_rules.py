@@ -115,46 +115,6 @@ class TestAMoveOfTheWorldsClock:
         ]
         assert calls.made[3:] == made
 
-    async def test_is_left_to_who_has_the_turn_and_wakes_nobody_where_it_runs_already(self, calls: Calls) -> None:
-        calls.take_turns(simulated_clock)
-        calls.answer(store, "try_lock_clock", [False, True])
-        calls.answer(simulator_store, "commit_without_the_disk")
-        calls.answer(simulator_store, "read_simulation", LIVE)
-        calls.answer(simulator_store, "run_clock", False)
-        calls.answer(job_store, "wake")
-        assert await simulated_clock._advance_clock(POOL) == 0.02
-        assert len(calls.made) == 1
-        assert await simulated_clock._advance_clock(POOL) == 900.0
-        assert calls.made[-1][0] == "run_clock"
-
-    @pytest.mark.parametrize(
-        ("to", "noted"),
-        [
-            (4, []),
-            (5, [("reach_target", "turn", NOON + timedelta(minutes=5))]),
-            (15, [("reach_target", "turn", NOON + QUARTER), ("mark_issued", "turn", NOON + QUARTER)]),
-            (17, [("reach_target", "turn", NOON + timedelta(minutes=17)), ("mark_issued", "turn", NOON + QUARTER)]),
-        ],
-    )
-    async def test_runs_what_is_due_and_notes_the_target_and_the_quarter_hour_that_it_reaches(
-        self, monkeypatch: pytest.MonkeyPatch, calls: Calls, to: int, noted: list[Any]
-    ) -> None:
-        async def run(pool: Any, until: datetime, set_clock: Any, **how: Any) -> None:
-            calls.made.append(("run", pool, until, how))
-            await set_clock(until - SECOND)
-
-        monkeypatch.setattr(simulated_clock, "run_due_platform_jobs", run)
-        for name in ("advance_held_clock", "reach_target", "mark_issued"):
-            calls.answer(simulator_store, name)
-        state, instant = replace(LIVE, target=NOON + timedelta(minutes=5)), NOON + timedelta(minutes=to)
-        turn: Any = "turn"
-        await simulated_clock._jump_clock(POOL, turn, state, instant)
-        assert calls.made == [
-            ("run", POOL, instant, {"resume_clock": False}),
-            ("advance_held_clock", POOL, instant - SECOND),
-            *noted,
-        ]
-
 
 class TestAStepThatIsAwaited:
     async def ask(self, **options: Any) -> Simulation | None:
@@ -257,55 +217,6 @@ class TestAMoveThatIsAskedFor:
             await clock.move_clock(POOL, to=NOON + hour, by=None)
         assert stopped.value.members == {"now": "2026-03-02T12:59:59Z"}
         assert [one[1:] for one in calls.made if one[0] == "fast_forward_to"] == [(POOL, NOON + hour)] * 2
-
-    async def test_is_walked_from_due_instant_to_due_instant_by_one_at_a_time(
-        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
-    ) -> None:
-        """Whoever does not get the turn within half a minute is told so. A walk that was stopped ends where it is."""
-        paused: list[float] = []
-
-        async def sleep(pause_s: float) -> None:
-            paused.append(pause_s)
-
-        async def run(pool: Any, until: datetime, set_clock: Any, **how: Any) -> None:
-            calls.made.append(("run", pool, until, how))
-            await set_clock(until - SECOND)
-            await set_clock(until)
-
-        calls.take_turns(clock)
-        replace_for(monkeypatch, clock, "asyncio", sleep=sleep)
-        monkeypatch.setattr(clock, "run_due_platform_jobs", run)
-        monkeypatch.setattr(clock, "uuid7", lambda: "walk")
-        calls.answer(simulator_store, "read_simulation", None)
-        calls.answer(store, "try_lock_clock", False)
-        with pytest.raises(Unavailable, match="Nothing was changed"):
-            await clock.move_clock(POOL, to=NOON, by=None)
-        assert sum(paused) == pytest.approx(30)
-        end = NOON + timedelta(hours=1)
-        for goes_on in (True, False):
-            calls.made.clear()
-            calls.answer(store, "try_lock_clock", [False, True])
-            calls.answer(clock, "platform_now", [NOON, end if goes_on else end - SECOND])
-            calls.answer(store, "step_walk", [True, goes_on])
-            for name in ("begin_walk", "end_walk"):
-                calls.answer(store, name)
-            calls.answer(job_store, "wake")
-            if goes_on:
-                assert await clock.move_clock(POOL, to=end, by=None) == end
-            else:
-                with pytest.raises(ClockWalkStopped, match="It stands at 2026-03-02T12:59:59Z"):
-                    await clock.move_clock(POOL, to=end, by=None)
-            assert calls.made[3:] == [
-                ("platform_now", "turn"),
-                ("begin_walk", POOL, "walk", end),
-                ("run", POOL, end, {"resume_clock": False}),
-                ("step_walk", POOL, "walk", end - SECOND),
-                ("step_walk", POOL, "walk", end),
-                *([] if goes_on else [("platform_now", "turn")]),
-                ("end_walk", POOL, "walk"),
-                ("wake", POOL),
-                *([("platform_now", "turn")] if goes_on else []),
-            ]
 
     @pytest.mark.parametrize(
         ("state", "target", "is_stopped", "made"),

@@ -215,19 +215,6 @@ class TestAnArrival:
                 assert await acquire_lease(edge.pool, operator_id, timedelta(minutes=1), reported_until)
                 assert await has_reported_since_arrival(edge.pool) is is_reported, reported_until
 
-    async def test_is_told_at_once_to_a_simulator_that_did_not_know_of_it(
-        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
-    ):
-        """The caller who moved the clock would wait for its last minutes as long as the simulator has patience."""
-        monkeypatch.setattr(simulator_routes, "PATIENCE_S", 600.0)
-        async with simulated_world(settings) as (edge, _, simulator), asyncio.timeout(60):
-            await simulator.client.put("/sandbox/simulator", json={"running": False})
-            arrival = await read_clock(simulator.client)
-            await reach_target(edge.pool, arrival)
-            said = await simulator.ask(reportedUntil=(arrival - timedelta(minutes=14)).isoformat())
-            assert said["step"] is None
-            assert datetime.fromisoformat(said["now"]) >= arrival
-
 
 class TestSteering:
     async def test_pauses_and_resumes(self, settings: Settings):

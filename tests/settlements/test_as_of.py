@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 from tests.revenue.world import World
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.settlements import as_of
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOfTooEarly, check_as_of
 from gridloom.settlements.store import read_version_start
 
@@ -39,15 +37,3 @@ class TestAnEarlierInstant:
                     await check_as_of(db, now + timedelta(days=1), PRICES)
             finally:
                 await change.rollback()
-
-    async def test_is_not_now_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = datetime(2026, 7, 1, tzinfo=UTC)
-
-        async def read_start(db: Any, whats: Any) -> tuple[datetime, None]:
-            return now, None
-
-        monkeypatch.setattr(as_of, "read_version_start", read_start)
-        nothing: Any = None
-        await check_as_of(nothing, now - MOMENT, PRICES)
-        with pytest.raises(BadRequest):
-            await check_as_of(nothing, now, PRICES)

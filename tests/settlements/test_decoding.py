@@ -153,11 +153,6 @@ class TestCrowd:
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, body, media_type)
 
-    def test_of_scraps_is_refused_by_the_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
-        errors = refusal(FCR_AWARDS, b"[" + b"{}," * 50 + b"{}]").errors
-        assert [error.pointer for error in errors] == ["/0/deliveryDay"]
-
 
 class TestATableOfFarTooMuch:
     @pytest.mark.parametrize("body", [b"a," * 20_000_000, b"a," * 4_000 + b"a\n", b"a\r" * 2_000_000])

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-import msgspec
 import numpy as np
 import pytest
 
-from gridloom.kernel.market_time import period_number
-from gridloom.platform.jobs import JobRun
 from gridloom.revenue.statement.model import LineType
-from gridloom.statements import issuing, missing_store, store
-from gridloom.statements import missing as missing_facts
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
-from gridloom.statements.issuing import _Issuing, _write_statements
-from gridloom.statements.missing_store import BackedLife, ZoneLife
 from gridloom.statements.model import (
     IssuedReference,
     LineSums,
     Month,
-    RunStatus,
-    StatementRun,
 )
 from gridloom.statements.rules import (
     AlreadyIssued,
@@ -36,120 +26,11 @@ from gridloom.statements.rules import (
     sum_parties,
 )
 from gridloom.statements.store import Letterhead
-from gridloom.statements.views import IssuedStatement, StatementFigures
+from gridloom.statements.views import IssuedStatement
 
 pytestmark = pytest.mark.pure
 
 JANUARY, FEBRUARY, MARCH, APRIL = (Month.parse(f"2028-{number:02}") for number in range(1, 5))
-
-
-class TestItsDispatch:
-    @pytest.mark.parametrize(
-        ("final_until", "missing"), [(-96, 2976), (0, 2976), (96, 2880), (2975, 1), (2976, None), (5000, None)]
-    )
-    async def test_is_missing_from_where_it_is_final_to_the_end_of_the_month(
-        self, monkeypatch: pytest.MonkeyPatch, final_until: int, missing: int | None
-    ) -> None:
-        window = JANUARY.window
-
-        async def read_final_until(db: Any) -> dict[str, int]:
-            return {"TenneT": period_number(window.start) + final_until}
-
-        async def list_zone_lives(db: Any, month: Month) -> list[ZoneLife]:
-            return [ZoneLife("TenneT", window.start, window.end)]
-
-        monkeypatch.setattr(missing_facts, "read_final_until", read_final_until)
-        monkeypatch.setattr(missing_store, "list_zone_lives", list_zone_lives)
-        nothing: Any = None
-        found = await missing_facts._find_undispatched(nothing, JANUARY)
-        assert [gap.periods for gap in found] == ([] if missing is None else [missing])
-
-
-class TestItsPrices:
-    async def test_are_missing_by_market_day_also_after_the_clock_was_changed(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """In March all imbalance prices but those of its second and its last quarter-hour; of the others the last."""
-        asked: list[tuple[str, int, int]] = []
-
-        async def read_period_prices(db: Any, series: str, first: int, end: int) -> Any:
-            asked.append((series, first, end))
-            is_known = np.ones(end - first, dtype=bool)
-            if series == "REBAP_DE":
-                is_known[:] = False
-                is_known[[1, -1]] = True
-            else:
-                is_known[-1] = False
-            return np.where(is_known, 50.0, np.nan)
-
-        monkeypatch.setattr(missing_facts, "read_period_prices", read_period_prices)
-        nothing: Any = None
-        found = await missing_facts._find_missing_prices(nothing, MARCH)
-        days = [MARCH.first_day + timedelta(days=n) for n in range(31)]
-        lengths = [95, *[96] * 24, 92, *[96] * 4, 95]
-        assert [(gap.kind, gap.day, gap.periods) for gap in found] == [
-            *[("IMBALANCE_PRICE", day, count) for day, count in zip(days, lengths, strict=True)],
-            ("DAY_AHEAD_PRICE", days[-1], 1),
-        ]
-        span = period_number(MARCH.window.start), period_number(MARCH.window.end)
-        assert asked == [("REBAP_DE", *span), ("DAY_AHEAD_DE_LU", *span)]
-
-
-class TestItsMeasurements:
-    async def test_are_missing_of_batteries_that_were_measured_for_less_than_95_hundredths_of_their_time(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        window = JANUARY.window
-        shares = {1: 0.95, 2: 0.9499999, 3: 1.0, 4: 0.0}
-
-        async def list_backed_lives(db: Any, month: Month) -> list[BackedLife]:
-            return [BackedLife(key, window.start, window.end) for key in shares]
-
-        async def read_ids(db: Any, keys: Any) -> dict[int, UUID]:
-            return {key: UUID(int=100 + key) for key in keys}
-
-        async def read_measured_share(db: Any, life: BackedLife) -> float:
-            return shares[life.asset_key]
-
-        monkeypatch.setattr(missing_store, "list_backed_lives", list_backed_lives)
-        monkeypatch.setattr(missing_store, "read_ids", read_ids)
-        monkeypatch.setattr(missing_facts, "read_measured_share", read_measured_share)
-        nothing: Any = None
-        found = await missing_facts._find_unmeasured(nothing, JANUARY)
-        assert [(gap.physical_asset_id, gap.measured_share) for gap in found] == [
-            (UUID(int=102), 0.95),
-            (UUID(int=104), 0.0),
-        ]
-
-    async def test_are_those_of_several_times_by_their_length_and_of_none_between_them(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Nine days and, after a pause, one day: half of the last one is enough if the nine were measured whole."""
-        day, first = timedelta(days=1), JANUARY.window.start
-        shares = {1: (1.0, 0.5), 2: (1.0, 0.4), 3: (0.4, 1.0)}
-
-        async def list_backed_lives(db: Any, month: Month) -> list[BackedLife]:
-            return [
-                BackedLife(key, start, end)
-                for key in shares
-                for start, end in ((first, first + 9 * day), (first + 20 * day, first + 21 * day))
-            ]
-
-        async def read_ids(db: Any, keys: Any) -> dict[int, UUID]:
-            return {key: UUID(int=100 + key) for key in keys}
-
-        async def read_measured_share(db: Any, life: BackedLife) -> float:
-            return shares[life.asset_key][life.start > first]
-
-        monkeypatch.setattr(missing_store, "list_backed_lives", list_backed_lives)
-        monkeypatch.setattr(missing_store, "read_ids", read_ids)
-        monkeypatch.setattr(missing_facts, "read_measured_share", read_measured_share)
-        nothing: Any = None
-        found = await missing_facts._find_unmeasured(nothing, JANUARY)
-        assert [(gap.physical_asset_id, gap.measured_share) for gap in found] == [
-            (UUID(int=102), 0.94),
-            (UUID(int=103), 0.46),
-        ], "each battery once"
 
 
 class TestAMonth:
@@ -216,26 +97,6 @@ class TestAStatement:
             ("2027-12-01", "CORRECTION", "0.42"),
         ]
 
-    def test_is_chained_to_the_one_before_it_and_numbered_after_it(self) -> None:
-        one, now = self.amounts(), FEBRUARY.window.end
-        figures = StatementFigures(assets=[], rated_power=1.0)
-        known = now - timedelta(hours=1)
-        issuing = _Issuing(now, known, 2028, Naming({}, {}), {self.OURS: figures})
-        [first] = _write_statements([one], issuing, {}, {})
-        [later] = _write_statements([one], issuing, {self.OURS: 41, self.OTHER: 7}, {self.OURS: b"before"})
-        assert [(made.number, made.year, made.total_cents, made.month) for made in (first, later)] == [
-            (1, 2028, 691, JANUARY),
-            (42, 2028, 691, JANUARY),
-        ]
-        assert first.digest == hashlib.sha256(first.body).digest()
-        assert later.digest == hashlib.sha256(b"before" + later.body).digest()
-        assert b'"number":"2028-0042"' in later.body
-        assert {made.issued_at for made in (first, later)} == {now}
-        for written in (later.body, later.summary):
-            shown = msgspec.json.decode(written, type=IssuedStatement)
-            assert (shown.number, shown.issued_at, shown.as_of) == ("2028-0042", now, known)
-        assert (later.body.count(b'"day"'), later.summary.count(b'"day"')) == (9, 4)
-
 
 class TestAmountsOfParties:
     def test_are_those_of_organisations_and_mirrored_of_those_without_a_statement(self) -> None:
@@ -275,45 +136,3 @@ class TestItsLetterhead:
         shown = assemble(Amounts(ours, JANUARY, {}, {}), Naming(letterheads, {}), None)
         assert (shown.organisation_name, shown.address) == ("Rhine Storage", "Quay 2")
         assert (shown.issuer_name, shown.issuer_address) == ("The platform", "Main Street 3")
-
-
-class TestARun:
-    @pytest.mark.parametrize(("attempt", "is_tried"), [(1, True), (3, True), (4, False)])
-    async def test_fails_once_a_step_has_failed_three_times(
-        self, monkeypatch: pytest.MonkeyPatch, attempt: int, is_tried: bool
-    ) -> None:
-        run = StatementRun(uuid4(), JANUARY, RunStatus.RUNNING, False, JANUARY.window.end, None, 0, 0, None)
-        done: list[str] = []
-
-        async def read_run(db: Any, id: UUID) -> StatementRun:
-            return run
-
-        async def platform_now_to_the_ms(db: Any) -> datetime:
-            return JANUARY.window.end
-
-        async def end_run(db: Any, id: UUID, status: RunStatus, now: datetime, fault: str) -> None:
-            assert (id, status, now) == (run.id, RunStatus.FAILED, JANUARY.window.end)
-            done.append(fault)
-
-        async def measure_batteries(db: Any, found: StatementRun, step: int) -> None:
-            done.append(f"step {step}")
-
-        async def enqueue(db: Any, kind: str, *, key: str, due: datetime, payload: dict[str, int]) -> None:
-            done.append(f"then {payload['step']}")
-
-        monkeypatch.setattr(store, "read_run", read_run)
-        monkeypatch.setattr(store, "end_run", end_run)
-        monkeypatch.setattr(issuing, "_measure_batteries", measure_batteries)
-        for name, stand_in in (
-            ("platform_now_to_the_ms", platform_now_to_the_ms),
-            ("real_now", platform_now_to_the_ms),
-        ):
-            monkeypatch.setattr(issuing, name, stand_in)
-        monkeypatch.setattr(issuing, "enqueue", enqueue)
-        nothing: Any = None
-        asked = JobRun(
-            db=nothing, kind=issuing.KIND, key=str(run.id), payload={"step": 2}, due=run.asked_at, attempt=attempt
-        )
-        await issuing.issue_month(asked)
-        failed = "A step failed 3 times; the service's log says why."
-        assert done == (["step 2", "then 3"] if is_tried else [failed])

@@ -14,8 +14,7 @@ from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.window import Window
 from gridloom.platform.database.commit.after_commit import transaction
-from gridloom.platform.jobs import enqueue
-from gridloom.virtual_assets import allocation, asset_lookup
+from gridloom.virtual_assets import asset_lookup
 from gridloom.virtual_assets.backing.holdings import hold_backing
 from gridloom.virtual_assets.backing.store import read_seals
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
@@ -53,20 +52,6 @@ async def _find_operator(operator):
 
 
 class TestAllocation:
-    async def test_has_its_zone_dispatched_at_once_and_not_when_delivery_begins(self, site, monkeypatch):
-        """Its batteries are kept where they have to be by then. (The job itself may be done before anyone looks.)"""
-        asked = []
-
-        async def note(db, kind, *, key, due, **more):
-            asked.append((kind, key, due, more))
-            await enqueue(db, kind, key=key, due=due, **more)
-
-        monkeypatch.setattr(allocation, "enqueue", note)
-        made = (await site.allocate(start=3, end=4)).json()
-        [(key, due, more)] = [asked_for for kind, *asked_for in asked if kind == "delivery.dispatch"]
-        assert (key, due) == ("TenneT", datetime.fromisoformat(made["createdAt"]))
-        assert more == {"clock": "platform", "keep_earlier_due": True}
-
     async def test_begins_with_one_wholesale_block_of_all_its_power(self, site):
         made = (await site.allocate(ratedChargePower=600, ratedDischargePower=900)).json()
         (block,) = made["blockMetadata"]

@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
-from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.blocks.carving import _reduce_lanes
 from gridloom.virtual_assets.blocks.rules import (
     NothingToJoin,
     NoWholesalePower,
@@ -100,41 +97,6 @@ class TestCarving:
             np.testing.assert_allclose(discharge_kw, 800.0)
             assert no_lane_doubled(blocks)
         assert all(block.market is Market.WHOLESALE for block in blocks)
-
-
-class TestSplitting:
-    @given(
-        hnp.arrays(np.float64, 100, elements=st.floats(-1000, 800)),
-        st.lists(st.tuples(st.integers(0, 99), st.integers(1, 100), st.floats(0, 1000), st.floats(1, 800)), max_size=5),
-        hnp.arrays(np.float64, 100, elements=st.floats(0, 1)),
-    )
-    def test_into_wholesale_blocks_changes_no_trajectory(self, power_kw, requests, part):
-        """What fits into the part of the power that is available fits into the blocks' parts too."""
-        blocks: tuple[Block, ...] = (WHOLE,)
-        power_kw = power_kw * part
-        available = AvailableFraction(0, part, part, part)
-        lanes_kw = {0: power_kw}
-        for first, length, charge, discharge in requests:
-            try:
-                carving = carve(blocks, first, min(100, first + length), Market.WHOLESALE, charge, discharge)
-            except NoWholesalePower:
-                continue
-            for lane, change in _reduce_lanes(carving, days_of_lanes(lanes_kw), available).items():
-                lanes_kw[lane] = lanes_kw.get(lane, np.zeros(100)).copy()
-                lanes_kw[lane][change.periods] = change.power_kw
-            blocks = carving.blocks
-            np.testing.assert_allclose(sum(lanes_kw.values()), power_kw, atol=1e-9)
-            for block in blocks:
-                part_kw = lanes_kw.get(block.lane, np.zeros(100))[block.first : block.end]
-                there = available.between(block.first, block.end)
-                assert (part_kw <= block.discharge_kw * there.discharge + 1e-6).all()
-                assert (part_kw >= -block.charge_kw * there.charge - 1e-6).all()
-
-
-def days_of_lanes(lanes_kw):
-    """Lanes over the periods 0 to 99 as the store gives them."""
-    days = {lane: np.concatenate([power_kw, np.zeros(92)]).reshape(2, 96) for lane, power_kw in lanes_kw.items()}
-    return {day: {lane: rows[day] for lane, rows in days.items()} for day in (0, 1)}
 
 
 class TestGivingBack:

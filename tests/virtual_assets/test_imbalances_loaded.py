@@ -18,7 +18,6 @@ from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import AssetTerms, Block, Efficiency, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import projection_loading as loading
-from gridloom.virtual_assets.schedule import store as schedule_store
 
 pytestmark = pytest.mark.pure
 
@@ -51,11 +50,6 @@ BATTERY = VirtualAsset(
 def at(period: int) -> datetime:
     """An instant at which the gate of this period has just closed, and the next is the first that is open."""
     return period_start(period) - timedelta(seconds=480)
-
-
-def living(first: int, end: int, **changes: Any) -> VirtualAsset:
-    terms = replace(BATTERY.terms, window=Window(period_start(first), period_start(end)))
-    return structs.replace(BATTERY, terms=terms, periods=(first, end), **changes)
 
 
 class TestTheFirstPeriodThatCanBeCut:
@@ -130,50 +124,3 @@ class TestWhatCanStillBeRepaired:
         day_kw = np.full(DAY, -1.0)
         busy = DaySummaries.of(np.stack([day_kw, day_kw]), BATTERY.terms.efficiency)
         assert loading.imbalance_from_summaries(BATTERY, at(FIRST), 1500.0, [], busy, lambda _: None) is None
-
-
-class TestImbalancesOfSeveral:
-    async def read(
-        self, monkeypatch: pytest.MonkeyPatch, assets: list[VirtualAsset], lost: dict[int, float], now: int
-    ) -> tuple[dict[int, Any], list[tuple[int, int]]]:
-        """What was found, `full` for a whole computation, and the windows of availability that were read."""
-        windows: list[tuple[int, int]] = []
-
-        async def load_available_of_each(db: Any, lasting: list[VirtualAsset], window: Window) -> Any:
-            first, end = (round(edge.timestamp() / 900) for edge in (window.start, window.end))
-            windows.append((first, end))
-            part = {one.key: np.full(end - first, lost.get(one.key, 1.0)) for one in lasting}
-            return [(one, AvailableFraction(first, part[one.key], part[one.key], part[one.key])) for one in lasting]
-
-        async def load_input(db: Any, asset: VirtualAsset, first: int, end: int, **known: Any) -> Any:
-            assert end == asset.end
-            return None, (asset.key, first, known["closed"])
-
-        monkeypatch.setattr(loading, "load_available_of_each", load_available_of_each)
-        monkeypatch.setattr(loading, "load_projection_input", load_input)
-        monkeypatch.setattr(loading, "project", lambda inputs: inputs)
-        monkeypatch.setattr(loading, "projected_imbalance", lambda *given: ("full", *given[3]))
-        found = await loading.read_imbalances(NOTHING, assets, {one.key: () for one in assets}, at(now))
-        return {key: one.feedback if hasattr(one, "feedback") else one for key, one in found.items()}, windows
-
-    async def test_need_one_window_for_all_that_last_and_no_schedule_of_those_that_are_whole(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        sooner = living(FIRST + 4, FIRST + 60, key=2, end_kwh=1500.0)
-        later = living(FIRST + 20, FIRST + 40, key=1)
-        limited = structs.replace(sooner, key=3, terms=replace(sooner.terms, daily_cycle_limit=1.0))
-        over = living(FIRST - 40, FIRST - 20, key=4, end_kwh=1500.0)
-        misfit = structs.replace(sooner, key=5, first_misfit=FIRST + 6)
-
-        async def read_summaries(db: Any, asset: VirtualAsset) -> DaySummaries:
-            assert asset.key == 3, "cycles alone show in a schedule"
-            return DaySummaries(np.array([[0.0], [0.0], [0.0], [9000.0]]))
-
-        monkeypatch.setattr(schedule_store, "read_summaries", read_summaries)
-        found, windows = await self.read(monkeypatch, [sooner, limited, over, misfit, later], {}, FIRST + 9)
-        assert windows == [(FIRST + 6, FIRST + 60)]
-        assert found[1].endswith("nothing to do.")
-        assert "discharge 500.000 kWh more from the store" in found[2]
-        assert found[3] == ("full", 3, FIRST + 10, FIRST + 10), "what exceeds its cycles is cut"
-        assert "500.000 kWh remain to discharge" in found[4], "nothing can be done about what is over"
-        assert found[5] == ("full", 5, FIRST + 6, FIRST + 6)

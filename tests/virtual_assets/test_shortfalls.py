@@ -54,14 +54,6 @@ class TestAShortfall:
         assert found.missing == pytest.approx([missing])
         assert [found.by_battery[key][0] for key in (1, 2)] == pytest.approx(by_battery)
 
-    def test_of_a_direction_that_is_not_rated_does_not_count(self) -> None:
-        """Of a battery that holds a quarter; the other one lacks nothing, and is not named."""
-        promises, remaining = [promise(1, 0.25), promise(2, 0.75)], {1: np.array([[0.2, 0.6, 0.9]]).T, 2: None}
-        for rated_kw, missing in (((0.0, 1000.0), 0.1), ((1000.0, 0.0), 0.2), ((1000.0, 1000.0), 0.15)):
-            found = _sum_shortfalls(promises, remaining, 40, 41, rated_kw)
-            assert found.missing == pytest.approx([missing])
-            assert found.by_battery == {1: pytest.approx([missing])}
-
 
 class TestIntervalsOfShortfalls:
     def test_join_periods_alike_and_name_the_batteries_that_fell_short(self) -> None:

@@ -91,22 +91,6 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 class TestAStart:
-    def test_of_a_production_prepares_the_database_and_no_more_workers_than_cores(self, done: list[Any]) -> None:
-        reports: list[StartupReport] = []
-        serve(replace(EXTERNAL, log_format="json", log_level="warning", port=8123), reports.append)
-        assert done == [
-            (signal.SIGTERM, serving._leave_process),
-            ("logs", "json", "WARNING"),
-            ("prepare", EXTERNAL.database_url),
-            ("supervise", 4, EXTERNAL.database_url, False, True),
-        ]
-        report: Any = reports[0]
-        assert (report.address, report.embedded, report.migrations) == ("http://127.0.0.1:8123", False, ["0561_a"])
-        assert (report.bootstrap, report.sign_ins, report.history) == ("bootstrap", [], None)
-        assert (report.settings.workers, 0 <= report.seconds < 600) == (4, True)
-        serve(replace(EXTERNAL, workers=3), reports.append)
-        assert done[-1][:2] == ("supervise", 3)
-
     def test_of_a_sandbox_has_a_server_of_its_own_that_ends_with_it(self, done: list[Any], tmp_path: Path) -> None:
         reports: list[StartupReport] = []
         serve(Settings(environment="sandbox", home=tmp_path, simulator=True), reports.append)
@@ -128,14 +112,6 @@ class TestAStart:
         )
         assert report.embedded
 
-    def test_that_never_succeeded_says_why_and_leaves_no_server(
-        self, done: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("gridloom.commands.serving.serve.Supervisor.failure", "The workers do not start.")
-        with pytest.raises(StartupError, match="The workers do not start"):
-            serve(Settings(environment="sandbox", home=tmp_path), lambda _: None)
-        assert done[-1] == "stop"
-
     @pytest.mark.parametrize(
         ("taken", "metrics_port", "words"),
         [
@@ -151,20 +127,6 @@ class TestAStart:
         with pytest.raises(StartupError, match=words):
             serve(replace(EXTERNAL, metrics_port=metrics_port), lambda _: None)
         assert len(done) == 1, "before anything is begun"
-
-    @pytest.mark.parametrize(
-        ("soft", "hard", "raised"), [(1024, 500_000, 131_072), (1024, 4096, 4096), (4096, 4096, None)]
-    )
-    def test_may_open_as_many_connections_as_the_system_lets_it(
-        self, monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, raised: int | None
-    ) -> None:
-        asked: list[Any] = []
-        limits = SimpleNamespace(
-            RLIMIT_NOFILE=7, getrlimit=lambda _: (soft, hard), setrlimit=lambda *of: asked.append(of)
-        )
-        monkeypatch.setattr(serving, "resource", limits)
-        serving._raise_descriptor_limit()
-        assert asked == ([] if raised is None else [(7, (raised, hard))])
 
 
 class TestTheWorldOfASandbox:

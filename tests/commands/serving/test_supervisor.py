@@ -12,14 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from granian.server.mp import MPServer
 
 from gridloom.commands.serving import simulator_process, supervisor
-from gridloom.commands.serving.simulator_process import LOGIN_REJECTED_DELAY_S, PAUSE_S, SimulatorProcess
+from gridloom.commands.serving.simulator_process import PAUSE_S, SimulatorProcess
 from gridloom.commands.serving.supervisor import FREE_RESTARTS, MAX_FAILED_STARTS, STABLE_S, Supervisor
 from gridloom.platform.database.server.processes import EmbeddedPostgresError
-from gridloom.platform.worker.signals import END_STREAMS
-from gridloom.sandbox.simulator.credentials import SHUT_OUT_STATUS, say_shut_out
 from gridloom.settings import Settings
 
 
@@ -139,23 +136,6 @@ class TestAWorkerThatIsReplaced:
     def stage(self, watched: SupervisorUnderTest, monkeypatch: pytest.MonkeyPatch) -> Stage:
         return Stage(watched, monkeypatch)
 
-    def test_ends_its_streams_and_leaves(self, watched: SupervisorUnderTest, stage: Stage) -> None:
-        stage.lives[7] = 2
-        watched._end_worker(stage.worker(7))
-        assert stage.done == [
-            (signal.Signals(END_STREAMS).name, 7),
-            ("terminate", 7),
-            "look after the database",
-            "look after the database",
-            ("dead", 7),
-        ]
-
-    def test_is_killed_where_it_does_not_leave_in_time(self, watched: SupervisorUnderTest, stage: Stage) -> None:
-        stage.lives[7] = 1000
-        watched._end_worker(stage.worker(7))
-        assert stage.done[-2:] == [("kill", 7), ("dead", 7)]
-        assert watched.settings.shutdown_grace_s <= watched.watch.now - 1000 < watched.settings.shutdown_grace_s + 1
-
     def test_leaves_once_the_next_one_listens_and_one_after_the_other(
         self, watched: SupervisorUnderTest, stage: Stage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -186,17 +166,6 @@ class TestAWorkerThatIsReplaced:
         assert not watched.reload_signal
         assert set(watched.respawned_wrks) == {0, 1}
 
-    def test_is_waited_for_half_a_minute_or_until_it_has_ended(
-        self, watched: SupervisorUnderTest, stage: Stage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(supervisor, "_is_listening", lambda *_: False)
-        stage.lives[7] = 3
-        watched._await_listening(stage.worker(7))
-        assert watched.watch.now < 1001
-        stage.lives[7] = 10_000
-        watched._await_listening(stage.worker(7))
-        assert 1030 <= watched.watch.now < 1032
-
 
 class TestTheLoopOfAService:
     def test_announces_it_once_it_answers_and_has_the_simulator_begin_then(
@@ -225,19 +194,6 @@ class TestTheLoopOfAService:
         ]
 
 
-class TestTheEndOfAService:
-    def test_begins_with_the_simulator_and_the_streams(
-        self, watched: SupervisorUnderTest, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        stage = Stage(watched, monkeypatch)
-        watched.wrks = [stage.worker(1), stage.worker(2)]
-        monkeypatch.setattr(watched.simulator, "stop", lambda: stage.done.append("stop the simulator"))
-        monkeypatch.setattr(MPServer, "_stop_workers", lambda _: stage.done.append("stop workers"))
-        watched._stop_workers()
-        end = signal.Signals(END_STREAMS).name
-        assert stage.done == ["stop the simulator", (end, 1), (end, 2), "stop workers"]
-
-
 class TestAPortThatIsListenedOn:
     def test_is_found_in_the_process_that_does(self) -> None:
         fork = multiprocessing.get_context("fork").Process
@@ -257,16 +213,6 @@ class TestAPortThatIsListenedOn:
                 process.kill()
                 process.join()
             assert not supervisor._is_listening(process.pid, port)
-
-
-class TestTheLogOfTheDatabase:
-    def test_is_looked_at_every_half_minute(self, watch: Watch) -> None:
-        rotated: list[float] = []
-        watched = SupervisorUnderTest(watch, SimpleNamespace(rotate_log=lambda: rotated.append(watch.now)))
-        for _ in range(13):
-            watched._rotate_log()
-            watch.now += 5
-        assert rotated == [1000, 1030, 1060]
 
 
 class TestADatabaseThatDoesNotStart:
@@ -301,29 +247,6 @@ class TestASimulator:
             process.keep_alive()
             watch.now += PAUSE_S / 4
         assert [at - started[0] for at in started] == [0, PAUSE_S, 2 * PAUSE_S]
-
-    def test_that_is_not_let_in_is_tried_rarely_and_says_so(
-        self, watch: Watch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ):
-        started: list[float] = []
-        said: list[str] = []
-
-        def start(*_: Any, **__: Any) -> Any:
-            started.append(watch.now)
-            return SimpleNamespace(poll=lambda: SHUT_OUT_STATUS)
-
-        async def store(settings: Settings, sentence: str) -> None:
-            said.append(sentence)
-            raise OSError("the database is away")
-
-        monkeypatch.setattr(simulator_process, "subprocess", SimpleNamespace(Popen=start))
-        monkeypatch.setattr(simulator_process, "_store_error", store)
-        process = SimulatorProcess(Settings(environment="sandbox", simulator=True, home=tmp_path))
-        for later_s in (0, 1, LOGIN_REJECTED_DELAY_S - 1, 1):
-            watch.now += later_s
-            process.keep_alive()
-        assert [at - started[0] for at in started] == [0, LOGIN_REJECTED_DELAY_S + 1]
-        assert said == [say_shut_out(tmp_path)]
 
     def test_that_runs_is_left_alone_and_ends_with_the_service(
         self, watch: Watch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -16,7 +16,6 @@ from gridloom.commands.accounts import reset_second_factor
 from gridloom.platform.backups import dump
 from gridloom.platform.backups.contents_store import TableContents, difference
 from gridloom.platform.backups.dump import back_up
-from gridloom.platform.database.server.binaries import Binaries
 from gridloom.platform.database.service_database import CommandError
 
 
@@ -62,26 +61,6 @@ class TestACopy:
             "e is missing",
         ]
         assert difference(held, held) == []
-
-
-class TestAProgramThatFails:
-    @pytest.fixture
-    def programs(self, tmp_path, monkeypatch):
-        for name, first in (("psql", "cat > /dev/null"), ("pg_dump", "true")):
-            (tmp_path / name).write_text(f"#!/bin/sh\n{first}\necho 'no room left' >&2\nexit 3\n")
-            (tmp_path / name).chmod(0o700)
-        monkeypatch.setattr(dump, "client_environment", lambda _: dict(os.environ))
-        monkeypatch.setattr(dump, "_run_query", lambda *_: frozenset())
-        return Binaries(tmp_path, 18)
-
-    def test_at_the_end_of_a_restore_is_no_success(self, programs, tmp_path):
-        with pytest.raises(CommandError, match=r"nothing was changed\. no room left"):
-            dump._pipe_statements("", tmp_path / "dump", ["echo", "select 1;"], programs)
-
-    def test_is_quoted_as_it_says(self, programs, monkeypatch):
-        monkeypatch.setattr(dump, "_programs_for", lambda _: programs)
-        with pytest.raises(CommandError, match=r"^pg_dump failed: no room left$"):
-            dump._run_tool("", "pg_dump")
 
 
 class TestADumpOfADistributedDatabase:

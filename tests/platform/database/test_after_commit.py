@@ -22,19 +22,6 @@ async def pool() -> AsyncIterator[asyncpg.Pool]:
 
 
 class TestACallback:
-    async def test_comes_once_after_the_commit(self, pool) -> None:
-        called: list[str] = []
-
-        def call() -> None:
-            called.append("after")
-
-        async with transaction(pool) as db:
-            after_commit(db, call)
-            async with db.transaction():
-                after_commit(db, call)
-            assert called == []
-        assert called == ["after"]
-
     async def test_is_one_of_several_that_come_in_their_order(self, pool) -> None:
         called: list[str] = []
         calls = [partial(called.append, name) for name in ("one", "two", "three")]

@@ -6,11 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-import asyncpg
-import pytest
-
 import gridloom
-from gridloom.platform.database.pool import ARRAY_TYPES, create_pool
+from gridloom.platform.database.pool import ARRAY_TYPES
 
 VALUES = {
     "bool": True,
@@ -31,31 +28,7 @@ SPELLINGS = {"int": "int4", "smallint": "int2", "bigint": "int8", "boolean": "bo
 _CAST = re.compile(r"::\s*(double precision|[a-z0-9]+)\[\]")
 
 
-@pytest.fixture
-async def connection(database_url, monkeypatch):
-    async def refuse(*_):
-        raise AssertionError("the driver reads types from the catalogue")
-
-    monkeypatch.setattr(asyncpg.Connection, "_introspect_types", refuse)
-    pool = await create_pool(database_url, size=1)
-    try:
-        async with pool.acquire() as connection:
-            yield connection
-    finally:
-        await pool.close()
-
-
 class TestArrayTypes:
-    @pytest.mark.parametrize("name", sorted(VALUES))
-    async def test_come_and_go_without_the_catalogue(self, connection, name):
-        values = [VALUES[name], None]
-        assert await connection.fetchval(f"select $1::{name}[]", values) == values
-
-    async def test_have_the_numbers_that_the_catalogue_gives_them(self, connection):
-        rows = await connection.fetch("select oid::int8, typname::text, typelem::int8 from pg_type where typelem <> 0")
-        catalogue = {row["typname"]: (row["oid"], row["typelem"]) for row in rows}
-        assert {one["name"]: (one["oid"], one["elemtype"]) for one in ARRAY_TYPES}.items() <= catalogue.items()
-
     def test_are_all_that_statements_cast_to(self):
         written = {
             SPELLINGS.get(name, name)

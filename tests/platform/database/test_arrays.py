@@ -48,6 +48,3 @@ class TestRowsOfNumbers:
         finally:
             await connection.close()
         assert decode_float8_arrays(packed, 5).tolist() == rows
-
-    def test_of_nothing_are_none(self):
-        assert decode_float8_arrays(None, 5).shape == (0, 5)

@@ -11,7 +11,6 @@ import pytest
 
 from gridloom.platform.database.commit.after_commit import underlying_connection
 from gridloom.platform.database.commit.deferred_rows import (
-    MAX_DEFERRED_ROWS,
     begin_deferring,
     defer_insert,
     discard_deferred,
@@ -43,20 +42,6 @@ async def places(db: Any) -> list[int]:
 
 
 class TestLastRows:
-    async def test_are_written_in_one_statement_in_the_order_in_which_they_came(self, db: Any) -> None:
-        asked: list[str] = []
-        async with db.transaction():
-            begin_deferring(db)
-            await defer_insert(db, NOTES, (1, "{}"))
-            await defer_insert(db, NAMES, (7, "seven"))
-            await defer_insert(db, NOTES, (2, '{"a": 1}'), (3, "[]"))
-            assert await places(db) == []
-            with db.query_logger(lambda query: asked.append(query.query)):
-                await flush_deferred(db)
-        assert len(asked) == 1
-        assert await places(db) == [1, 2, 3]
-        assert await db.fetchval("select name from name where key = 7") == "seven"
-
     async def test_are_written_at_once_outside_of_a_deferring_transaction(self, db: Any) -> None:
         await defer_insert(db, NAMES, (1, "one"))
         await defer_insert(db, NAMES, (1, "uno"))
@@ -70,25 +55,6 @@ class TestLastRows:
             for pool.is_distributed in (False, True):  # type: ignore[attr-defined]
                 await defer_insert(pool, target, (True,))
                 assert await pool.fetchval("select count(*) from write_probe") == 1
-
-    async def test_beyond_a_few_are_written_behind_those_before_them(self, db: Any) -> None:
-        async with db.transaction():
-            begin_deferring(db)
-            await defer_insert(db, NOTES, (0, "{}"))
-            await defer_insert(db, NOTES, *((place, "{}") for place in range(1, 2 * MAX_DEFERRED_ROWS + 3)))
-            await defer_insert(db, NOTES, (99, "{}"))
-            await flush_deferred(db)
-        assert await places(db) == [*range(2 * MAX_DEFERRED_ROWS + 3), 99]
-
-    async def test_of_a_transaction_that_was_undone_are_discarded(self, db: Any) -> None:
-        transaction = db.transaction()
-        await transaction.start()
-        begin_deferring(db)
-        await defer_insert(db, NOTES, (1, "{}"))
-        await transaction.rollback()
-        discard_deferred(underlying_connection(db))
-        await defer_insert(db, NOTES, (2, "{}"))
-        assert await places(db) == [2]
 
 
 class TestRowsOnSeveralNodes:

@@ -143,16 +143,6 @@ class TestDistributing:
         )
         assert {row["proname"]: (row["argument"], row["beside"]) for row in rows} == FUNCTIONS_OF_A_SHARD
 
-    async def test_sets_every_session_to_come_as_the_tables_want_it(self, cluster: Any, cluster_url: str) -> None:
-        await cluster.execute("insert into pg_dist_node values (0)")
-        await spread_tables(cluster)
-        to_come = await asyncpg.connect(cluster_url)
-        try:
-            assert await to_come.fetchval("show citus.multi_shard_modify_mode") == "sequential"
-            assert await to_come.fetchval("show citus.enable_local_reference_table_foreign_keys") == "off"
-        finally:
-            await to_come.close()
-
     async def test_may_be_run_again_and_goes_on_where_it_was_cut_off(self, cluster: Any) -> None:
         await cluster.execute("insert into pg_dist_node values (0)")
         done = await spread_tables(cluster)

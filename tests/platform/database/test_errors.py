@@ -116,37 +116,6 @@ class TestOutage:
         assert problem_of(error).status == 500
 
 
-class TestALostNode:
-    """As a coordinator reports it, by code and words, through the driver."""
-
-    @pytest.mark.parametrize(
-        ("code", "words"),
-        [
-            ("XX000", "postmaster was shut down, exiting"),
-            ("XX000", "failure on connection marked as essential: 10.0.0.2:5432"),
-            ("XX000", "failed to prepare transaction 'citus_0_1_2_3' on host 10.0.0.2:5432"),
-            ("XX000", "server closed the connection unexpectedly"),
-            ("XX000", "could not receive data from server: Connection reset by peer"),
-            ("XX000", "could not send data to server: Broken pipe"),
-            ("XX000", "could not commit transaction for shard 102008 on any active node"),
-            ("XX000", "could not find any healthy placement for shard 102008"),
-            ("XX000", "no connection to the server"),
-            ("XX000", "connection not open"),
-            ("XX000", "SSL SYSCALL error: EOF detected"),
-            ("57P01", "terminating connection due to administrator command"),
-            ("57P03", "the database system is starting up"),
-            ("08006", "connection to the remote node gridloom@10.0.0.2:5432 failed: Connection refused"),
-        ],
-    )
-    async def test_is_answered_503(self, database_url, code, words):
-        async with await create_pool(database_url, size=1) as pool:
-            quoted = words.replace("'", "''")
-            with pytest.raises(asyncpg.PostgresError) as raised:
-                await pool.execute(f"do $$ begin raise exception '{quoted}' using errcode = '{code}'; end $$")
-        assert classify_error(raised.value) is DatabaseFailure.UNREACHABLE
-        assert problem_of(raised.value).status == 503
-
-
 class TestADeadConnection:
     async def work_on_a_connection_that_dies(self, pool, callback):
         async with transaction(pool) as connection:

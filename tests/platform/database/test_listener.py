@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -61,44 +60,3 @@ class TestAListener:
         with pytest.raises(asyncio.CancelledError):
             await Listener("")._keep_listening()
         assert pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
-
-    async def test_begins_again_with_a_short_pause_once_it_was_connected(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        pauses: list[float] = []
-        outcomes = iter([OSError(), OSError(), None, OSError()])
-
-        async def open_connection(_: Listener) -> None:
-            outcome = next(outcomes)
-            if outcome is not None:
-                raise outcome
-
-        async def lose_it(_: Listener) -> None: ...
-
-        async def sleep(seconds: float) -> None:
-            pauses.append(seconds)
-            if len(pauses) == 4:
-                raise asyncio.CancelledError
-
-        monkeypatch.setattr(Listener, "_open_connection", open_connection)
-        monkeypatch.setattr(Listener, "_probe_connection", lose_it)
-        replace_for(monkeypatch, listening, "asyncio", sleep=sleep)
-        with pytest.raises(asyncio.CancelledError):
-            await Listener("")._keep_listening()
-        assert pauses == [0.1, 0.2, 0.1, 0.2]
-
-    async def test_asks_a_silent_server_now_and_then_whether_it_is_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(listening, "PROBE_EVERY_S", 0.001)
-        asked: list[Any] = []
-
-        async def execute(statement: str, *, timeout: float) -> None:
-            asked.append((statement, timeout))
-            if len(asked) == 3:
-                raise TimeoutError
-
-        listener: Any = Listener("")
-        listener._connection = SimpleNamespace(execute=execute)
-        with pytest.raises(TimeoutError):
-            await listener._probe_connection()
-        assert asked == [("select 1", 5)] * 3
-        listener._lost.set()
-        await listener._probe_connection()
-        assert len(asked) == 3

@@ -44,16 +44,6 @@ def write(directory: Path, **files: str) -> Path:
 
 
 class TestMigrate:
-    async def test_applies_each_file_once_and_in_order(self, connection, tmp_path) -> None:
-        write(
-            tmp_path,
-            n0002_two="insert into t values (2);",
-            n0001_one="create table t (n int); insert into t values (1)",
-        )
-        assert await migrate(connection, tmp_path) == ["0001_one", "0002_two"]
-        assert await migrate(connection, tmp_path) == []
-        assert [row["n"] for row in await connection.fetch("select n from t order by n")] == [1, 2]
-
     async def test_asks_for_no_extension_that_is_there(self, connection, tmp_path) -> None:
         """With Citus a role may not even ask for one that another owns; here no role may ask for any."""
         await connection.execute(
@@ -110,26 +100,6 @@ class TestMigrate:
 
 
 class TestPool:
-    async def test_carries_values_in_and_out_of_jsonb(self, dsn) -> None:
-        async with await create_pool(dsn, size=2) as pool:
-            value = {"a": [1, 2.5, None], "ä": "€"}
-            assert await pool.fetchval("select $1::jsonb", value) == value
-            assert await pool.fetchval("select $1::json", value) == value
-
-    async def test_cuts_a_statement_that_runs_too_long(self, dsn) -> None:
-        async with await create_pool(dsn, size=1, statement_timeout_s=0.1) as pool:
-            with pytest.raises(asyncpg.QueryCanceledError):
-                await pool.fetchval("select pg_sleep(5)")
-            assert await pool.fetchval("select 1") == 1
-
-    async def test_sends_nothing_when_a_connection_is_given_back(self, dsn) -> None:
-        async with await create_pool(dsn, size=1) as pool:
-            for _ in range(3):
-                assert await pool.fetchval("select 1") == 1
-            async with pool.acquire() as connection:
-                await connection.execute("set application_name = 'kept'")
-            assert await pool.fetchval("show application_name") == "kept"
-
     async def test_rolls_back_a_transaction_left_open(self, dsn) -> None:
         async with await create_pool(dsn, size=1) as pool:
             async with pool.acquire() as connection:

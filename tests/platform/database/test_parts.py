@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,67 +11,15 @@ from typing import Any
 import pytest
 
 from gridloom.platform.database import emptying, nodes
-from gridloom.platform.database import migrate as migrating
-from gridloom.platform.database import pool as pool_module
-from gridloom.platform.database.citus import DistributionRefused, Placement, TableKind, _check_placed
-from gridloom.platform.database.composition import compose
+from gridloom.platform.database.citus import Placement, TableKind
 from gridloom.platform.database.migrate import MigrationError, read_migrations
 from gridloom.platform.database.nodes import WorkerNode, read_worker_nodes
-from gridloom.platform.database.pool import server_settings
-from gridloom.platform.database.preflight_store import _describe_schema
-from gridloom.platform.database.server import binaries, embedded, processes
-from gridloom.platform.database.server.binaries import Binaries, find_binaries_of
-from gridloom.platform.database.server.embedded import EmbeddedPostgres, dsn_of_running
+from gridloom.platform.database.server import processes
+from gridloom.platform.database.server.embedded import dsn_of_running
 from gridloom.platform.database.server.processes import EmbeddedPostgresError, OsUser, TraversablePath, server_account
 from gridloom.platform.database.server.service_role import service_dsn
 
 pytestmark = pytest.mark.pure
-
-
-class TestTheLimitsOfASession:
-    def test_are_set_in_milliseconds_from_its_start(self) -> None:
-        assert server_settings() == {
-            "application_name": "gridloom",
-            "statement_timeout": "30000",
-            "lock_timeout": "10000",
-            "idle_in_transaction_session_timeout": "60000",
-            "timezone": "UTC",
-        }
-        asked = server_settings(
-            application_name="other", statement_timeout_s=0.0015, lock_timeout_s=2, idle_in_transaction_timeout_s=3
-        )
-        assert list(asked.values()) == ["other", "2", "2000", "3000", "UTC"]
-
-
-class TestAConnectionAtRest:
-    def test_is_closed_where_it_has_done_nothing_between_two_looks(self) -> None:
-        closed: list[str] = []
-
-        def holder(name: str, queries: int, *, is_connected: bool = True) -> Any:
-            return SimpleNamespace(
-                is_connected=lambda: is_connected,
-                _con=SimpleNamespace(_protocol=SimpleNamespace(queries_count=queries)),
-                _deactivate_inactive_connection=lambda: closed.append(name),
-            )
-
-        idle, busy, new, lost = holder("idle", 5), holder("busy", 9), holder("new", 1), holder("lost", 5)
-        lost.is_connected = lambda: False
-        later: list[Mapping[int, int]] = []
-        pool: Any = SimpleNamespace(
-            is_closing=lambda: False,
-            _queue=SimpleNamespace(_queue=[idle, busy, new, lost]),
-            schedule_idle_check=later.append,
-        )
-        seen = {id(idle._con): 5, id(busy._con): 8, id(lost._con): 5}
-        look: Any = lambda: pool  # noqa: E731
-        pool_module._close_idle(look, seen)
-        assert closed == ["idle"]
-        assert later == [{id(idle._con): 5, id(busy._con): 9, id(new._con): 1}]
-        gone: Any = lambda: None  # noqa: E731
-        pool_module._close_idle(gone, seen)
-        pool.is_closing = lambda: True
-        pool_module._close_idle(look, seen)
-        assert (closed, len(later)) == (["idle"], 1)
 
 
 class TestWorkerNodes:
@@ -103,18 +49,6 @@ class TestWorkerNodes:
         is_distributed = False
         assert await read_worker_nodes(db) == ()
         assert set(nodes._FIRST_OF_GROUP) == {"asset", "organisation", "auction"}
-
-
-class TestATableThatIsPlaced:
-    def test_is_left_where_it_is_and_refused_elsewhere(self) -> None:
-        placement = Placement("event", TableKind.DISTRIBUTED, "organisation_id", "organisation")
-        assert _check_placed(placement, {"event": "distributed"})
-        assert not _check_placed(placement, {"event": None, "webhook": "distributed"})
-        assert not _check_placed(placement, {})
-        with pytest.raises(
-            DistributionRefused, match=r"event is a reference table already.*undistribute_table\('event'"
-        ):
-            _check_placed(placement, {"event": "reference"})
 
 
 class TestEmptying:
@@ -148,31 +82,8 @@ class TestEmptying:
         else:
             assert done == [("truncate asset, event, job, rate_limit restart identity",)]
 
-    def test_composes_what_is_constant(self) -> None:
-        assert compose("delete from {table} limit {most}", table="event", most=3) == "delete from event limit 3"
-
 
 class TestMigrations:
-    @pytest.mark.parametrize(("version", "is_taken"), [("149999", False), ("150000", True), ("180001", True)])
-    async def test_need_a_server_of_a_release_that_has_what_they_use(
-        self, monkeypatch: pytest.MonkeyPatch, version: str, is_taken: bool
-    ) -> None:
-        names = ["0001_edge", "0002_identity"]
-
-        async def apply_next(*_: Any) -> str | None:
-            return names.pop(0) if names else None
-
-        async def fetchval(_: str) -> str:
-            return version
-
-        monkeypatch.setattr(migrating, "_apply_next", apply_next)
-        connection: Any = SimpleNamespace(fetchval=fetchval)
-        if is_taken:
-            assert await migrating.migrate(connection) == ["0001_edge", "0002_identity"]
-        else:
-            with pytest.raises(MigrationError, match=r"PostgreSQL 15 or later is needed; this server is 14\."):
-                await migrating.migrate(connection)
-
     def test_are_read_in_the_order_of_their_numbers_and_named_alike(self, tmp_path: Path) -> None:
         for name in ("0010_later", "0002_sooner"):
             (tmp_path / f"{name}.sql").write_text(f"select '{name}';")
@@ -185,33 +96,6 @@ class TestMigrations:
             with pytest.raises(MigrationError, match=r"is not named like"):
                 read_migrations(tmp_path)
             (tmp_path / f"{name}.sql").unlink()
-
-    @pytest.mark.parametrize(("has_schema", "missing"), [(False, 60), (True, 0), (True, 2)])
-    def test_are_told_before_a_start(self, has_schema: bool, missing: int) -> None:
-        told = _describe_schema(has_schema, missing)
-        assert ("empty" in told or "no schema" in told) == (not has_schema)
-        assert (str(missing) in told) == (has_schema and missing > 0)
-
-
-class TestTheLogOfAServer:
-    def test_is_emptied_beyond_its_limit_and_kept_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(embedded, "MAX_LOG_BYTES", 8)
-        server, log, former = EmbeddedPostgres(tmp_path), tmp_path / "postgres.log", tmp_path / "postgres.log.1"
-        server.rotate_log()
-        log.write_text("x" * 8)
-        server.rotate_log()
-        assert (log.read_text(), former.exists()) == ("x" * 8, False)
-        log.write_text("y" * 9)
-        server.rotate_log()
-        assert (log.read_text(), former.read_text()) == ("", "y" * 9)
-
-        def fail(*_: Any) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(shutil, "copyfile", fail)
-        log.write_text("z" * 9)
-        server.rotate_log()
-        assert (log.read_text(), former.read_text()) == ("", "y" * 9), "there is no room for a copy"
 
 
 class TestTheAddressOfAServer:
@@ -236,22 +120,6 @@ class TestTheAccountOfAServer:
         monkeypatch.setattr(pwd, "getpwnam", getpwnam)
         return known
 
-    @pytest.mark.parametrize(
-        ("owner", "account"), [(1234, OsUser(1234, 1235)), (0, OsUser(26, 27)), (None, OsUser(26, 27))]
-    )
-    def test_of_root_is_the_owner_of_the_data_or_an_unprivileged_one(
-        self, as_root: dict[str, Any], owner: int | None, account: OsUser
-    ) -> None:
-        as_root |= {
-            "nobody": SimpleNamespace(pw_uid=99, pw_gid=98),
-            "postgres": SimpleNamespace(pw_uid=26, pw_gid=27),
-        }
-        data: Any = SimpleNamespace(
-            exists=lambda: owner is not None, stat=lambda: SimpleNamespace(st_uid=owner, st_gid=1235)
-        )
-        assert server_account(data) == account
-        assert account.is_other
-
     def test_of_root_has_to_be_there(self, as_root: dict[str, Any], tmp_path: Path) -> None:
         with pytest.raises(EmbeddedPostgresError, match="does not run as root"):
             server_account(tmp_path / "none")
@@ -268,15 +136,6 @@ class TestTheAccountOfAServer:
         names.clear()
         with pytest.raises(EmbeddedPostgresError, match="77 has none in /etc/passwd"):
             server_account(tmp_path)
-
-    def test_of_another_reaches_a_directory_by_its_descriptor(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("here")
-        with TraversablePath(tmp_path, OsUser(os.geteuid() + 1, 0)) as path:
-            [descriptor] = path.descriptors
-            assert path.name == f"/proc/self/fd/{descriptor}"
-            assert (Path(path.name) / "file").read_text() == "here"
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(descriptor)
 
 
 class TestAProcess:
@@ -296,32 +155,3 @@ class TestAProcess:
         monkeypatch.setattr(os, "kill", kill)
         assert processes.is_alive(4711) is is_alive
         assert asked == [(4711, 0)], "and it is sent no signal"
-
-
-class TestPrograms:
-    @pytest.mark.parametrize(("major", "found"), [(18, "wheel"), (16, "sixteen"), (15, None)])
-    def test_of_a_version_are_the_preferred_ones_or_local_ones(
-        self, monkeypatch: pytest.MonkeyPatch, major: int, found: str | None
-    ) -> None:
-        local = [Binaries(Path("eighteen"), 18), Binaries(Path("sixteen"), 16)]
-        monkeypatch.setattr(binaries, "find_binaries", lambda: Binaries(Path("wheel"), 18))
-        monkeypatch.setattr(binaries, "_local_binaries", lambda: local)
-        chosen = find_binaries_of(major)
-        assert (None if chosen is None else chosen / "psql") == (None if found is None else f"{found}/psql")
-
-    def test_may_be_run_by_all_where_every_directory_lets_them_in(self, tmp_path: Path) -> None:
-        inner = tmp_path / "outer" / "inner"
-        inner.mkdir(parents=True)
-        program = inner / "postgres"
-        program.touch()
-        opened = [path for path in tmp_path.parents if path.stat().st_mode & 0o001]
-        for modes, is_reachable in (
-            ((0o755, 0o755, 0o755), len(opened) == len(tmp_path.parents)),
-            ((0o755, 0o755, 0o754), False),
-            ((0o755, 0o755, 0o751), False),
-            ((0o754, 0o755, 0o755), False),
-        ):
-            for path, mode in zip((tmp_path / "outer", inner, program), modes, strict=True):
-                path.chmod(mode)
-            tmp_path.chmod(0o755)
-            assert binaries._is_reachable(program) is is_reachable

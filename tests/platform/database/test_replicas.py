@@ -21,11 +21,9 @@ from tests.conftest import migrated_database, running
 from tests.people import People
 from tests.platform.database.clusters import Pair, primary_and_standby
 
-from gridloom.app import ROUTE_MODULES
 from gridloom.platform.database import replicas
 from gridloom.platform.database.errors import DatabaseFailure, classify_error
 from gridloom.platform.database.replicas import LsnCipher, Replica, Replicas, read_position
-from gridloom.platform.http import operations_of
 from gridloom.platform.http.application import Application
 from gridloom.settings import Settings, read_settings
 from gridloom_client import AsyncClient
@@ -81,24 +79,6 @@ class TestAReplica:
     def test_is_named_by_addresses_with_spaces_in_between(self) -> None:
         read = read_settings({"GRIDLOOM_READ_DATABASE_URL": "postgresql://a,b/x postgresql://c/x"})
         assert read.read_database_urls == ("postgresql://a,b/x", "postgresql://c/x")
-
-    def test_answers_reads_that_declare_it_and_no_changes(self) -> None:
-        declared = [operation for operation in operations_of(*ROUTE_MODULES) if operation.replica_read]
-        assert len(declared) > 40
-        assert {operation.method for operation in declared} == {"GET"}
-
-    async def test_answers_reads_while_it_follows(self, pair: Pair, edge: Application) -> None:
-        async with People(edge) as people:
-            owner = await people.new_organisation()
-            await await_replicas(owner.admin, "1 of 1 answer reads")
-            assert edge.replicas is not None
-            await pair.caught_up()
-            before = await count_transactions(pair)
-            # Far more than health checks and replication add; a busy standby may leave some reads to the primary.
-            async with asyncio.timeout(120):
-                while await count_transactions(pair) < before + READS:
-                    for _ in range(READS):
-                        assert (await owner.admin.get("/physical-assets")).status_code == 200
 
     async def test_that_hangs_is_left_out_and_the_primary_answers(self, pair: Pair, edge: Application) -> None:
         async with People(edge) as people, asyncio.timeout(40):  # a statement alone may take a minute
@@ -205,16 +185,6 @@ class TestAReplica:
             assert "left out: replica 1" in (await ready(owner))["replicas"]
 
 
-async def count_transactions(pair: Pair) -> int:
-    """As the standby counts them."""
-    await asyncio.sleep(1.1)  # sessions report once a second
-    connection = await asyncpg.connect(pair.standby.dsn)
-    try:
-        return int(await connection.fetchval("select xact_commit from pg_stat_database where datname = 'gridloom'"))
-    finally:
-        await connection.close()
-
-
 async def keep_writing_until_left_out(owner: httpx2.AsyncClient, path: str) -> None:
     async with asyncio.timeout(120):
         while "behind" not in (await ready(owner))["replicas"]:
@@ -226,10 +196,6 @@ class TestAPosition:
     @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
     def test_is_read_as_postgresql_writes_it(self, high: int, low: int) -> None:
         assert read_position(f"{high:X}/{low:X}") == high * 2**32 + low
-
-    @pytest.mark.parametrize("text", [None, "", "0", "0/", "/0", "x/1", "0/123456789", "0/1 ", "0/1\n"])
-    def test_that_is_none_says_nothing(self, text: str | None) -> None:
-        assert read_position(text) is None
 
 
 class TestASealedPosition:
@@ -289,20 +255,6 @@ class TestAServerInPlaceOfAnother:
             replica.enable()
             assert await group.find(asked) is found
 
-    async def test_takes_turns_with_the_others(self, monkeypatch: pytest.MonkeyPatch, replica: Replica) -> None:
-        several = [replica, Replica("two"), Replica("three")]
-        group = Replicas(None, several)  # type: ignore[arg-type]
-        group._seal, group._database = LsnCipher(bytes(32)), "gridloom 7"
-        asked = group._seal.seal(0x100, 1)
-        for one in several:
-            await one.prepare_connection(Connection("0/300", "gridloom 7"))  # type: ignore[arg-type]
-            one.enable()
-        several[1].disable("it lags")
-        found = [await group.find(asked) for _ in range(4)]
-        assert {one.name for one in found if one} == {"one", "three"}
-        assert (found[0], found[1]) == (found[2], found[3])
-        assert (replica.answered, several[2].answered, group.passed_over) == (2, 2, 0)
-
 
 class Standby:
     """In place of the connections to a standby: what it says when it is asked, one answer after the other."""
@@ -327,22 +279,6 @@ def following(*answers: tuple[bool, str]) -> Replica:
 
 
 class TestAReplicaThatIsAsked:
-    async def test_has_reached_a_position_that_it_has_replayed_and_is_asked_again_where_it_has_not(self) -> None:
-        replica = following((True, "0/2FF"), (True, "0/300"), (True, "0/100"))
-        replica.replayed = 0x200
-        assert await replica.has_reached(0x200)
-        assert await replica.has_reached(0x300)
-        assert len(replica.pool.answers) == 1, "asked twice for the second"  # type: ignore[attr-defined]
-        assert await replica.poll()
-        assert replica.replayed == 0x300, "no answer that was overtaken takes it back"
-
-    async def test_has_not_reached_what_it_does_not_replay_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(replicas, "WAIT_S", 0.0)
-        replica = following((True, "0/2FF"), (True, "0/300"))
-        assert not await replica.has_reached(0x300)
-        assert len(replica.pool.answers) == 1  # type: ignore[attr-defined]
-        assert replica.disabled_because is None
-
     async def test_is_left_out_where_it_follows_none(self) -> None:
         replica = following((False, "0/400"))
         assert not await replica.has_reached(0x300)
@@ -375,34 +311,3 @@ class TestAReplicaThatIsAsked:
             group._past.extend(past)
             await group._poll_one(replica)
             assert replica.disabled_because == reason
-
-    async def test_is_held_against_the_primary_where_the_reader_brings_no_position(self) -> None:
-        replica = following((True, "0/200"))
-        replica.replayed = 0x100
-
-        class Primary:
-            async def fetchrow(self, _: str) -> dict[str, object]:
-                return {"position": "0/200", "read_at_us": 0xABC}
-
-        group = Replicas(Primary(), [replica])  # type: ignore[arg-type]
-        group._seal, group._database = LsnCipher(bytes(32)), "gridloom 7"
-        assert await group.find(group._seal.seal(0x100, 1)) is replica
-        assert len(replica.pool.answers) == 1, "what is replayed needs no question"  # type: ignore[attr-defined]
-        assert await group.find(None) is replica
-        assert replica.replayed == 0x200
-        sealed = await group.seal_primary_position()
-        assert (sealed.partition(".")[0], group._seal.open(sealed)) == ("abc", 0x200)
-        replica.disable("it lags")
-        assert await group.find(None) is None
-        assert (replica.answered, group.passed_over) == (2, 1)
-
-
-class TestTheLagOfAReplica:
-    def test_is_the_age_of_the_oldest_position_that_it_has_not_replayed(self) -> None:
-        replica = Replica("one")
-        group = Replicas(None, [replica])  # type: ignore[arg-type]
-        now = time.monotonic()
-        group._past.extend([(now - 30, 100), (now - 20, 200), (now - 10, 300)])
-        for replayed, lag_s in ((50, 30), (100, 20), (250, 10), (300, 0)):
-            replica.replayed = replayed
-            assert group._measure_lag_s(replica) == pytest.approx(lag_s, abs=5)

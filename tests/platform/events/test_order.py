@@ -84,33 +84,6 @@ class TestAnOrder:
             assert numbers == list(range(1, last + 1))
 
 
-class TestASequencerWhereEventsKeepComing:
-    async def test_takes_many_at_a_time_and_leaves_none_waiting(self, pool, organisation, monkeypatch) -> None:
-        """By being woken alone: its own look is an hour away."""
-        ours, batches = await organisation(), []
-        sequence_events = store.sequence_events
-
-        async def count_batches(*given: Any) -> int:
-            batches.append(await sequence_events(*given))
-            return batches[-1]
-
-        monkeypatch.setattr(store, "sequence_events", count_batches)
-        sequencer = Sequencer(pool, poll_interval_s=3600)
-        await sequencer.start()
-        for number in range(120):
-            await record(pool, ours, number)
-        async with asyncio.timeout(120):
-            while not await store.outbox_is_empty(pool):
-                await asyncio.sleep(0.02)
-        await record(pool, ours, 120)
-        async with asyncio.timeout(120):
-            while not await store.outbox_is_empty(pool):
-                await asyncio.sleep(0.02)
-        await sequencer.stop()
-        assert [number_in(row["data"]) for row in await order_of(pool, ours)] == list(range(121))
-        assert max(batches) > 5
-
-
 @pytest.fixture(params=[False, True], ids=["plain", "distributed"])
 def each_way(request: pytest.FixtureRequest, pool: Any) -> None:
     """A distributed database finds an event's readers by statements of its own."""

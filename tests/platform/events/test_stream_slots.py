@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,8 +16,8 @@ from tests.platform.events.happening import happen
 from tests.platform.events.sse import Reader
 
 from gridloom.kernel.shares import ShareLimits
-from gridloom.platform.events import slot_store, stream_slots, waking
-from gridloom.platform.events.stream_slots import LEASE, StreamSlots
+from gridloom.platform.events import slot_store, waking
+from gridloom.platform.events.stream_slots import LEASE
 from gridloom.platform.events.waking import Waker
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.permissions import Role
@@ -84,28 +82,6 @@ class TestTheShareOfStreams:
             assert await slot_store.take_slot(one.pool, ours.id, worker, streams, 4, LEASE)
         await slot_store.delete_worker(one.pool, leaving)
         assert await slot_store.count_streams(one.pool, ours.id) == 2
-
-    async def test_is_reported_anew_before_its_lease_ends(
-        self, app: Application, new_organisation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert LEASE.total_seconds() > 2 * stream_slots.RENEWAL_INTERVAL_S, "one report may fail"
-        monkeypatch.setattr(stream_slots, "RENEWAL_INTERVAL_S", 0.01)
-        ours, slots = await new_organisation(), StreamSlots(app.pool, 4)
-        request: Any = SimpleNamespace(caller=SimpleNamespace(organisation_id=ours.id), holder=ours)
-        with await slots.take(request):
-            await app.pool.execute(
-                "update stream_lease set leased_until = clock_timestamp() - interval '1 second'"
-                " where organisation_id = $1",
-                ours.id,
-            )
-            slots.start()
-            try:
-                async with asyncio.timeout(20):
-                    while await slot_store.count_streams(app.pool, ours.id) != 1:
-                        await asyncio.sleep(0.005)
-            finally:
-                await slots.stop()
-        assert await slot_store.count_streams(app.pool, ours.id) == 0
 
 
 class TestWakingManyStreams:

@@ -80,17 +80,6 @@ class TestARefusalForNow:
 
 
 class TestAFailure:
-    async def test_is_one_line_in_the_log_and_a_traceback_once_a_minute(self, client, lines):
-        for _ in range(5):
-            answer = await client.get("/faults/bug")
-            assert answer.status_code == 500
-            assert "secret words" not in answer.text
-        told = [line for line in lines if line["event"] == "request.failed"]
-        assert len(told) == 5
-        assert sum("exc_info" in line for line in told) == 1
-        assert {line["request_id"] for line in told} >= {answer.json()["requestId"]}
-        assert not [line for line in lines if line["event"] == "request"]
-
     async def test_of_a_stream_before_its_first_piece_is_a_problem(self, client, lines):
         answer = await client.get("/broken-streams/0")
         assert answer.status_code == 500

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
-from msgspec import UNSET, Meta, UnsetType
-from tests.stand_ins import replace_for
+from msgspec import UNSET, UnsetType
 
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE
 from gridloom.platform.http import RequestBody, to_json
-from gridloom.platform.http.decode import body as bodies
-from gridloom.platform.http.decode.body import PACE_WINDOW_S, BodyBudget
+from gridloom.platform.http.decode.body import BodyBudget
 from gridloom.platform.http.decode.json_decoder import Decoder
 from gridloom.platform.http.decode.parameters import ParameterDecoder, split_query
 from gridloom.platform.http.decode.validation_errors import (
     MAX_ERRORS_LISTED,
     MAX_VALUES,
     collect_errors,
-    expectations_of,
 )
 from gridloom.platform.http.fields import Instant, QueryParameters, pattern_meta
 
@@ -52,12 +47,6 @@ class Deal(RequestBody):
     codes: dict[str, Code] = {}
     unit: Unit = Unit.KILOWATT
     ended_at: Instant | UnsetType | None = UNSET
-
-
-class Calendar(RequestBody):
-    instants: tuple[Instant, ...] = ()
-    days: list[date] = []
-    since: UnsetType | Annotated[datetime, Meta(tz=True, title="since")] | None = UNSET
 
 
 class First(RequestBody, tag="first"):
@@ -128,41 +117,6 @@ class TestABody:
             (f"/{len(words)}", "contains a control character, U+007F"),
         ]
 
-    def test_may_hold_lists_of_instants_and_days_and_checks_those_that_stand_alone(self):
-        body = {"instants": ["2026-01-01T00:00:00Z"], "days": ["2026-01-01"], "since": "2026-01-01T01:00:00.1239+01:00"}
-        read = Decoder(Calendar)(to_json(body))
-        assert (read.instants, read.days) == ((datetime(2026, 1, 1, tzinfo=UTC),), [date(2026, 1, 1)])
-        assert read.since == datetime(2026, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
-        assert [pointer for pointer, _ in errors_of(Calendar, {"since": "2200-01-01T00:00:00Z"})] == ["/since"]
-
-    def test_says_what_is_expected_anywhere_in_its_type(self):
-        assert expectations_of(None | dict[str, list[Deal]]) == {repr("^[A-Z]+$"): "a code in capitals"}
-
-    async def test_that_is_long_is_validated_before_it_is_decoded(self, monkeypatch: pytest.MonkeyPatch):
-        asked: list[Any] = []
-
-        async def run(holder: Any, function: Any, *arguments: Any) -> None:
-            asked.append(holder)
-            function(*arguments)
-
-        monkeypatch.setattr(bodies, "INLINE_MAX_BYTES", 8)
-        monkeypatch.setattr(bodies, "SUBPROCESS_MIN_BYTES", 14)
-        monkeypatch.setattr(bodies, "run_in_subprocess", run)
-
-        async def handle() -> None: ...
-
-        handle.__operation__ = SimpleNamespace(body=Leg, handler=handle)  # type: ignore[attr-defined]
-        request: Any = SimpleNamespace(operation=handle.__operation__)  # type: ignore[attr-defined]
-        for body in (b'{"price":1.5}', b'{"price":  1.5}'):
-            assert await bodies.decode_body(request, body, "a") == Leg(price=Decimal("1.5"))
-        assert asked == ["a"]
-        with pytest.raises(BadRequest) as refusal:
-            await bodies.decode_body(request, b'{"price":  101}', "a")
-        assert [error.pointer for error in refusal.value.errors] == ["/price"]
-        request.operation.body = bytes
-        assert await bodies.decode_body(request, b"x" * 20, "a") == b"x" * 20
-        assert asked == ["a", "a"]
-
 
 class TestTheRoomForABody:
     def test_is_there_for_a_single_one_that_grows_beyond_it(self):
@@ -170,28 +124,12 @@ class TestTheRoomForABody:
             for size in (KIBIBYTE * 600, KIBIBYTE * 1100, KIBIBYTE * 1200):
                 body.grow_to(size)
 
-    def test_is_kept_by_one_that_comes_fast_again_after_a_pause(self, monkeypatch: pytest.MonkeyPatch):
-        now = [100.0]
-        replace_for(monkeypatch, bodies, "time", monotonic=lambda: now[0])
-        with BodyBudget(min_bytes_per_s=1000).hold("a") as body:
-            body.grow_to(1)
-            now[0] += 3 * PACE_WINDOW_S
-            assert body.is_slow(now[0])
-            body.grow_to(1001)
-            assert not body.is_slow(now[0] + 0.99)
-            assert body.is_slow(now[0] + 1.01)
-            body.grow_to(101_001)
-            assert body.is_slow(now[0] + PACE_WINDOW_S + 0.01), "what came before counts for so long at most"
-
 
 class TestAQuery:
     def errors_of(self, query: bytes) -> list[tuple[str, str]]:
         with pytest.raises(BadRequest) as refusal:
             ParameterDecoder(Asked)(split_query(query))
         return [(error.pointer, error.detail) for error in refusal.value.errors]
-
-    def test_names_what_is_missing_though_nothing_is_asked_for(self):
-        assert self.errors_of(b"") == [("query:day", "is missing")]
 
     def test_names_so_many_faults_and_has_so_many_parameters_at_most(self):
         faults = self.errors_of("&".join(f"p{number}=" for number in range(99)).encode())

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from gridloom.platform.http import disconnect
-from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher
+from gridloom.platform.http.disconnect import DisconnectWatcher
 
 
 async def call(edge, path, messages):
@@ -44,30 +41,8 @@ class TestACallerWhoLeaves:
             while await toys.pool.fetchval(sleeping):
                 await asyncio.sleep(0.05)
 
-    @pytest.mark.parametrize("seconds", ["0", "1"])
-    async def test_is_no_other_who_waits(self, toys, seconds):
-        sent = await call(toys, f"/naps/{seconds}", asyncio.Queue())
-        assert sent[0]["status"] == 200
-
 
 class TestASlowRequest:
-    async def test_is_watched_and_the_others_are_not(self, monkeypatch):
-        monkeypatch.setattr(disconnect, "POLL_INTERVAL_S", 0.01)
-        watcher = DisconnectWatcher()
-        quick, slow = watcher.expect(asyncio.Queue().get), watcher.expect(asyncio.Queue().get)
-        watcher.work_is_done(quick)
-        async with asyncio.timeout(120):
-            while slow._watch is None:
-                await asyncio.sleep(0.005)
-        watcher.work_is_done(slow)
-        late = watcher.expect(asyncio.Queue().get)
-        async with asyncio.timeout(120):
-            while late._watch is None:
-                await asyncio.sleep(0.005)
-        assert quick._watch is None
-        slow.close()
-        late.close()
-
     async def test_that_is_done_is_watched_no_more(self):
         """Else its connection's next request would miss what the watch has read."""
         watcher = DisconnectWatcher()
@@ -93,12 +68,3 @@ class TestASlowRequest:
         watcher._start_watches()
         assert slow._watch is slow.gone() is watching is not None
         slow.close()
-
-    async def test_is_not_cancelled_any_more_once_its_work_is_done(self):
-        messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        watch = DisconnectWatch(messages.get)
-        gone = watch.gone()
-        watch.work_is_done()
-        messages.put_nowait({"type": "http.disconnect"})
-        await gone
-        assert not watch.has_left

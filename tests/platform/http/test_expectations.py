@@ -15,12 +15,10 @@ from msgspec.json import encode as to_json
 import gridloom
 from gridloom.app import create_edge
 from gridloom.kernel.problem import BadRequest
-from gridloom.physical_assets.metadata.model import BODY_TYPES, GridMetadata
+from gridloom.physical_assets.metadata.model import BODY_TYPES
 from gridloom.platform.http.decode.json_decoder import decoder_of
-from gridloom.platform.http.decode.parameters import parse_parameter
-from gridloom.platform.http.decode.validation_errors import describe_rejection, expectations_of
+from gridloom.platform.http.decode.validation_errors import expectations_of
 from gridloom.settings import Settings
-from gridloom.statements.views import MonthText, NewStatementRun
 
 SOURCES = Path(gridloom.__file__).parent
 
@@ -57,35 +55,6 @@ class TestPattern:
 
 
 class TestRejection:
-    @pytest.mark.parametrize(
-        ("text", "hint", "expected"),
-        [
-            ("2026-13", MonthText, "Expected a month, such as 2026-09"),
-            ("2026-13-01", date, "Expected a day, such as 2026-03-29"),
-            ("today", datetime | None, "Expected an instant with an offset, such as 2026-03-29T00:00:00Z"),
-            ("x", UUID, "Expected an id, such as 019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70"),
-        ],
-    )
-    def test_of_a_parameter_says_what_is_expected(self, text, hint, expected):
-        with pytest.raises(BadRequest) as found:
-            parse_parameter("query", "asked", text, hint)
-        assert found.value.errors[0].detail == expected
-
-    def test_of_a_body_says_it_at_every_field(self):
-        with pytest.raises(BadRequest) as found:
-            decoder_of(GridMetadata)(b'{"eicCode": "10Y", "marketLocation": "1"}')
-        assert {each.pointer: each.detail for each in found.value.errors} == {
-            "/eicCode": "Expected an EIC of 16 characters, such as 10Y1001A1001A82H",
-            "/marketLocation": "Expected a market location of 11 digits, such as 51238696781",
-        }
-
-    def test_of_a_month_to_issue_says_it(self):
-        with pytest.raises(BadRequest, match="/month: Expected a month, such as 2026-09"):
-            decoder_of(NewStatementRun)(b'{"month": "2026-13"}')
-
-    def test_of_a_pattern_that_the_type_does_not_have_shows_no_regular_expression(self):
-        assert describe_rejection("Expected `str` matching regex 'a'", MonthText) == "Expected a text of another form"
-
     @pytest.mark.parametrize(
         ("value", "hint", "expected"),
         [

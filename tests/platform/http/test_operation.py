@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from datetime import timedelta
-from types import ModuleType
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -29,12 +28,9 @@ from gridloom.platform.http.operation import (
     BodyFormat,
     PathParameter,
     operation,
-    operations_of,
 )
 
 pytestmark = pytest.mark.pure
-
-TAG = "Toys"
 
 
 class Toy(RequestBody):
@@ -61,17 +57,6 @@ def declared(handler: Any, method: str, path: str = "/toys", **more: Any) -> Any
 
 
 class TestADeclaration:
-    def test_of_a_read_changes_nothing_and_is_not_audited(self):
-        read = declared(list_toys, "GET", access=Permission.READ_AUCTIONS)
-        assert (read.changes_state, read.audited, read.status, read.may_be_queued) == (False, False, 200, False)
-        assert (read.operation_id, read.description, read.tag) == ("listToys", "All of them.", "Toys")
-        assert (read.query, read.body, read.path_parameters) == (Filter, None, ())
-        assert read.access == Access(permission=Permission.READ_AUCTIONS)
-        assert (read.transaction, read.secret_response, read.replica_read, read.asset_scope) == (
-            *("automatic", False, False),
-            None,
-        )
-
     def test_of_any_other_method_is_a_change_and_audited_unless_it_says_otherwise(self):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             change = declared(change_toy, method, "/toys/{toyID}", access=SIGNED_IN)
@@ -106,14 +91,6 @@ class TestADeclaration:
         assert Access(is_open_before_enrolment=True) == ENROLLING
         assert Access(is_public=True, cookie="set") == CONSOLE_SIGN_IN
         assert Access(is_public=True, cookie="needed") == CONSOLE_SESSION
-
-    def test_belongs_to_the_module_in_which_it_stands(self):
-        here, there = ModuleType(__name__), ModuleType("elsewhere")
-        for module in (here, there):
-            for handler in (list_toys, change_toy):
-                declared(handler, "PUT", "/toys/{toyID}" if handler is change_toy else "/toys", access=SIGNED_IN)
-                setattr(module, handler.__name__, handler)
-        assert [one.operation_id for one in operations_of(there, here)] == ["listToys", "changeToy"]
 
 
 def scope(caller: str = "USER:1", operation: str = "makeToy", key: str = "k", *, sealed: bool = False) -> Any:

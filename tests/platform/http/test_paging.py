@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,7 +12,6 @@ import msgspec
 import pytest
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.platform.http.decode.parameters import ParameterDecoder
 from gridloom.platform.http.paging import Paging, decode_cursor, encode_cursor, next_link
 
 pytestmark = pytest.mark.pure
@@ -68,12 +66,6 @@ class TestACursor:
 
 
 class TestAPage:
-    def test_has_a_hundred_rows_unless_another_number_up_to_a_thousand_is_asked_for(self) -> None:
-        assert Paging() == Paging(limit=100, cursor=None)
-        for limit, is_taken in (("0", False), ("1", True), ("1000", True), ("1001", False), ("-1", False)):
-            with nullcontext() if is_taken else pytest.raises(BadRequest):
-                assert ParameterDecoder(Paging)([("limit", limit)]) == Paging(limit=int(limit))
-
     @pytest.mark.parametrize(
         ("rows", "kept", "cursor"), [(0, 0, None), (1, 1, None), (2, 2, None), (3, 2, 1), (9, 2, 1)]
     )

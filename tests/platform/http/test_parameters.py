@@ -10,11 +10,10 @@ import pytest
 from msgspec import Meta
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.platform.http.decode.json_decoder import MAX_NUMBER, Decoder, reject_long_numbers, rejected_by
+from gridloom.platform.http.decode.json_decoder import MAX_NUMBER, Decoder, reject_long_numbers
 from gridloom.platform.http.decode.parameters import parameter_decoder_of, split_query
 from gridloom.platform.http.fields import Instant, QueryParameters
 from gridloom.platform.http.long_bodies.slices import SLICE_BYTES
-from gridloom.platform.http.paging import Paging, encode_cursor
 
 pytestmark = pytest.mark.pure
 
@@ -59,11 +58,6 @@ class TestAQuery:
         assert found.since.tzinfo is UTC
         assert read(b"name=&is-open=false&price=3") == Filter(name="", price=3.0)
 
-    def test_that_is_empty_takes_all_as_it_is_where_nothing_is_needed(self) -> None:
-        assert read(b"", Paging) == Paging()
-        assert Paging().after(int) is None
-        assert Paging(cursor=encode_cursor(7)).after(int) == 7
-
     def test_names_every_parameter_that_is_at_fault(self) -> None:
         found = errors_of(b"limit=10&limit=3&colour=red&price=1e3&is-open=yes&ids=&day=2200-01-01")
         assert [pointer.removeprefix("query:") for pointer, _ in found] == [
@@ -74,13 +68,6 @@ class TestAQuery:
         assert (said["query:ids"], said["query:name"]) == ("is an empty list", "is missing")
         assert errors_of(b"name=a&name=b") == [("query:name", "is given twice")]
         assert [pointer for pointer, _ in errors_of(b"name=a%00b")] == ["query:name"]
-
-    def test_says_how_many_more_are_at_fault_where_some_are(self) -> None:
-        for query, more in ((b"name=a&limit=0", False), (b"limit=0", True)):
-            with pytest.raises(BadRequest) as refusal:
-                read(query)
-            assert ("And 1 more at fault" in refusal.value.detail) is more
-            assert refusal.value.detail.startswith("The query parameter limit: ")
 
     @pytest.mark.parametrize("query", [b"name", b"name=%FF", b"name=a&&b=c", "name=ä".encode()])
     def test_is_a_list_of_pairs_in_utf_8(self, query: bytes) -> None:
@@ -109,17 +96,6 @@ class TestALongNumber:
 
 
 class TestTheDecodersOwnWords:
-    @pytest.mark.parametrize(
-        ("message", "pointer", "detail"),
-        [
-            ("Object missing required field `price` - at `$.rows[1]`", "/rows/1/price", "is missing"),
-            ("Object contains unknown field `a/b`", "/a~1b", "is not a field of this request"),
-        ],
-    )
-    def test_become_the_place_and_what_is_wrong_there(self, message: str, pointer: str, detail: str) -> None:
-        [error] = rejected_by(message).errors
-        assert (error.pointer, error.detail) == (pointer, detail)
-
     def test_are_not_asked_for_where_a_body_is_known_to_be_right(self) -> None:
         assert Decoder(dict[str, int]).decode_trusted(b'{"a": 1}') == {"a": 1}
         assert Decoder(list[int]).decode_trusted(b"[1, 2, 3]") == [1, 2, 3]

@@ -33,13 +33,6 @@ class TestALimit:
         await pool.close()
         assert all(all(together) for together in granted)
 
-    async def test_tells_a_caller_to_wait_until_a_whole_request_has_come_back(self, database_url: str):
-        pool = await create_pool(database_url, size=1)
-        headers: dict[str, str] = {}
-        await TokenBuckets("public", per_minute=7, burst=1, scope="public").take(pool, str(uuid7()), headers)
-        await pool.close()
-        assert headers["RateLimit"] == '"public";r=0;t=9'  # a request comes back every 8.6 seconds
-
     async def test_knows_how_much_of_it_is_used(self, database_url: str):
         pool = await create_pool(database_url, size=1)
         buckets, caller = TokenBuckets("public", per_minute=1, burst=60, scope="public"), uuid7()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from tests.people import client_of
 
 from gridloom.platform.http import application
 from gridloom.platform.http.answer import errors
-from gridloom.platform.http.answer.render import send_response
 from gridloom.platform.http.application import Application
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -47,11 +44,6 @@ class TestALine:
         assert line["organisation"] == str(uuid.uuid5(uuid.NAMESPACE_DNS, "organisation of ada"))
         assert (line["operation"], line["status"]) == ("readToy", 400)
 
-    async def test_of_a_failure_names_them_too(self, toys: Application):
-        _, line = await ask(toys, "/faults/bug")
-        assert (line["event"], line["address"]) == ("request.failed", "203.0.113.7")
-        assert "user" not in line
-
     async def test_holds_no_secret(self, toys: Application):
         _, line = await ask(toys, "/toys?names=hunter2&colour=1", "secret-token", cookie="gridloom_session=crumb")
         shown = repr({name: value for name, value in line.items() if name != "user"})
@@ -80,50 +72,3 @@ class TestATrace:
         response, line = await ask(toys, "/toys/1", "ada", traceparent=malformed)
         assert "traceparent" not in response.headers
         assert "trace_id" not in line
-
-
-class TestTheTimeOfARequest:
-    @pytest.mark.parametrize(("path", "seconds"), [("/ticks", 0.0), ("/toys", 300.0)])
-    async def test_is_that_until_a_stream_begins_or_an_answer_is_sent(
-        self, toys: Application, monkeypatch: pytest.MonkeyPatch, path: str, seconds: float
-    ):
-        """Or every reader of events would be a slow request, in the metrics and in the log."""
-        now, observed, lines = [0.0], [], Lines()
-
-        async def send_slowly(*arguments: Any, **options: Any) -> None:
-            now[0] += 300
-            await send_response(*arguments, **options)
-
-        monkeypatch.setattr(application, "time", SimpleNamespace(perf_counter=lambda: now[0], monotonic=time.monotonic))
-        monkeypatch.setattr(application, "send_response", send_slowly)
-        monkeypatch.setattr(application, "_observe_request", lambda *values: observed.append(values[-1]))
-        monkeypatch.setattr(application, "log", lines)
-        async with client_of(toys, "ada") as client:
-            await client.get(path)
-        assert observed == [seconds]
-        assert len(lines) == (1 if seconds else 0)
-        assert toys._in_progress == 0, "or its end waits for them"
-
-
-class TestATraceback:
-    def test_is_shown_once_a_minute_for_each_line_that_fails(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(errors, "_last_traceback_at", {})
-        now = [100.0]
-        monkeypatch.setattr(errors, "time", SimpleNamespace(monotonic=lambda: now[0]))
-
-        def fail(place: int) -> None:
-            if place == 1:
-                raise ValueError("the first")
-            raise ValueError("the second")
-
-        shown = []
-        for place, later_s in ((1, 0), (1, 59.9), (2, 0), (2, 0), (1, 0.2), (2, 0)):
-            now[0] += later_s
-            try:
-                fail(place)
-            except ValueError as error:
-                shown.append(errors._is_due(error))
-        assert shown == [True, False, True, False, True, False]
-
-    def test_stands_behind_words_that_are_cut(self):
-        assert errors._in_words(ValueError("x" * 301)) == f"ValueError: {'x' * 300}"

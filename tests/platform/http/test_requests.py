@@ -15,9 +15,8 @@ from tests.platform.http.conftest import toy_service
 from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import Share
 from gridloom.platform.http.admit import TrustedProxies
-from gridloom.platform.http.answer.negotiation import encoding_for, negotiate
 from gridloom.platform.http.application import Application
-from gridloom.platform.http.idempotency import delete_expired, fingerprint_of
+from gridloom.platform.http.idempotency import delete_expired
 
 
 def error(response: httpx2.Response) -> tuple[int, str]:
@@ -72,13 +71,6 @@ class TestABody:
         assert refused.status_code == 400
         assert "40 characters" in refused.text
 
-    async def test_may_have_any_offset_and_comes_back_in_utc(self, client: httpx2.AsyncClient):
-        sent = {"name": "x", "firstSeen": "2026-03-29T03:00:00.123456+02:00", "price": "12.30"}
-        answer = await client.post("/toys", json=sent)
-        assert answer.status_code == 201
-        assert answer.json()["firstSeen"] == "2026-03-29T01:00:00.123Z"
-        assert answer.json()["price"] == 12.30
-
     async def test_of_another_media_type_is_415(self, client: httpx2.AsyncClient):
         response = await client.post("/toys", content=b"name=x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 415
@@ -124,14 +116,6 @@ class TestAParameter:
     async def test_at_fault_is_named(self, client: httpx2.AsyncClient, query: str, pointer: str):
         assert error(await client.get(f"/toys?{query}")) == (400, pointer)
 
-    async def test_of_several_values_may_have_spaces_after_its_commas(self, client: httpx2.AsyncClient):
-        names = ["a list's first", "a list's last"]
-        for name in (*names, "in no list"):
-            assert (await client.post("/toys", json={"name": name})).status_code == 201
-        for text in (",".join(names), ", ".join(names)):
-            listed = (await client.get("/toys", params={"names": text})).json()
-            assert sorted(toy["name"] for toy in listed) == names
-
     async def test_in_the_path_of_the_wrong_shape_is_400(self, client: httpx2.AsyncClient):
         assert error(await client.get("/toys/not-a-uuid")) == (400, "path:toyID")
 
@@ -140,9 +124,6 @@ class TestAParameter:
 
 
 class TestARequest:
-    async def test_to_nowhere_is_404(self, client: httpx2.AsyncClient):
-        assert (await client.get("/nowhere")).status_code == 404
-
     async def test_with_another_method_is_405_and_says_which(self, client: httpx2.AsyncClient):
         response = await client.delete("/toys")
         assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD, OPTIONS, POST")
@@ -150,12 +131,6 @@ class TestARequest:
     async def test_asking_for_options_learns_the_methods(self, client: httpx2.AsyncClient):
         response = await client.options("/toys")
         assert (response.status_code, response.headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")
-
-    async def test_for_the_head_gets_the_headers_alone(self, client: httpx2.AsyncClient):
-        path = f"/toys/{uuid.uuid4()}"
-        head, whole = await client.head(path), await client.get(path)
-        assert head.content == b""
-        assert head.headers["content-length"] == whole.headers["content-length"]
 
     async def test_without_a_token_is_401(self, toys: Application):
         async with client_of(toys) as nobody:
@@ -166,10 +141,6 @@ class TestARequest:
     async def test_without_the_permission_is_403(self, toys: Application):
         async with client_of(toys, "somebody") as client:
             assert (await client.get(f"/toys/{uuid.uuid4()}")).status_code == 403
-
-    async def test_keeps_its_own_id_if_that_is_sane(self, client: httpx2.AsyncClient):
-        assert (await client.get("/toys", headers={"X-Request-Id": "abc-1"})).headers["x-request-id"] == "abc-1"
-        assert (await client.get("/toys", headers={"X-Request-Id": "a b"})).headers["x-request-id"] != "a b"
 
     async def test_that_fails_tells_nothing_but_its_id(self, client: httpx2.AsyncClient):
         response = await client.get("/faults/bug")
@@ -211,11 +182,6 @@ class TestAnAnswer:
         assert response.headers.get("content-encoding") == used
         body = zstandard.decompress(response.content) if used == "zstd" else response.content
         assert body == b"x" * 100_000
-
-    async def test_without_a_body_tells_no_length(self, client: httpx2.AsyncClient):
-        broken = await client.delete(f"/toys/{uuid.uuid4()}")
-        assert (broken.status_code, "content-length" in broken.headers) == (204, False)
-        assert "content-length" in (await client.get("/toys")).headers
 
     async def test_to_a_change_honours_if_match(self, client: httpx2.AsyncClient):
         path, body = f"/toys/{uuid.uuid4()}", {"name": "x"}
@@ -314,14 +280,6 @@ class TestARepeatedPost:
         async with client_of(toys, uuid.uuid4().hex) as other:
             assert (await other.post("/toys", json={"name": "y"}, headers=headers)).status_code == 201
 
-    async def test_keys_of_callers_without_a_token_are_per_address(self, toys: Application):
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
-        async with client_of(toys, address="10.1.1.1") as one, client_of(toys, address="10.1.1.2") as other:
-            for who, name in ((one, "x"), (other, "y")):
-                wished = await who.post("/wishes", json={"name": name}, headers=headers)
-                assert (wished.is_success, "idempotency-replayed" in wished.headers) == (True, False), wished.text
-            assert (await one.post("/wishes", json={"name": "y"}, headers=headers)).status_code == 422
-
     async def test_keys_are_per_operation(self, client: httpx2.AsyncClient):
         """A caller that numbers its requests anew in each script means another request by the same key."""
         headers = {"Idempotency-Key": "first of the day"}
@@ -338,11 +296,6 @@ class TestARepeatedPost:
         second, repeated = await client.post("/toys", **send), await client.post("/toys", **send)
         assert first.json()["id"] != second.json()["id"] == repeated.json()["id"]
 
-    async def test_of_a_refused_request_runs_again(self, client: httpx2.AsyncClient):
-        headers = {"Idempotency-Key": "again"}
-        assert (await client.post("/toys", json={}, headers=headers)).status_code == 400
-        assert (await client.post("/toys", json={"name": "x"}, headers=headers)).status_code == 201
-
     @pytest.mark.parametrize("key", ["", "k" * 256])
     async def test_needs_a_key_of_a_fair_length(self, client: httpx2.AsyncClient, key: str):
         response = await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": key})
@@ -356,10 +309,6 @@ class TestARepeatedPost:
         assert first.json() == second.json()
         kept = await toys.pool.fetch("select body from idempotency order by created_at desc limit 5")
         assert all(first.json()["secret"].encode() not in row["body"] for row in kept)
-
-    def test_is_known_by_its_method_its_target_and_its_body(self):
-        requests = [(method, target, body) for method in ("POST", "PUT") for target in "ab" for body in (b"", b"a")]
-        assert len({fingerprint_of(*request) for request in requests}) == len(requests)
 
 
 class TestARateLimit:
@@ -380,43 +329,12 @@ class TestARateLimit:
         assert refused[-1].json()["type"].endswith("/share-exceeded")
         assert refused[-1].json()["share"] == "requests"
 
-    async def test_is_counted_replica_by_replica_and_organisation_by_organisation(self, database_url: str):
-        allowed = []
-        for replica in (uuid.uuid4().hex, uuid.uuid4().hex):
-            async with running_edge(toy_service(database_url, limit=1, burst=20, replica=replica)) as edge:
-                for token in ("one", "other"):
-                    async with client_of(edge, token) as client:
-                        answers = [await client.get("/toys") for _ in range(30)]
-                        allowed.append(sum(answer.status_code == 200 for answer in answers))
-        assert allowed == [20, 20, 20, 20]
-
-    async def test_fills_up_again(self, database_url: str):
-        service = toy_service(database_url, limit=60_000, burst=20, replica=uuid.uuid4().hex)
-        async with running_edge(service) as edge, client_of(edge, "one") as client:
-            statuses = []
-            for _ in range(60):
-                statuses.append((await client.get("/toys")).status_code)
-                await asyncio.sleep(0.002)
-        assert statuses.count(200) == 60
-
     async def test_is_one_of_the_shares_that_an_organisation_can_read(self, toys: Application):
         assert Share.REQUESTS in toys.shares.meters
-
-    async def test_says_what_is_left(self, client: httpx2.AsyncClient):
-        response = await client.get("/toys")
-        assert response.headers["ratelimit-policy"] == '"requests";q=1000;w=60'
-        assert response.headers["ratelimit"].startswith('"requests";r=999;t=')
 
     async def test_holds_for_everyone_but_probes(self, client: httpx2.AsyncClient):
         assert (await client.get("/ticks")).headers["ratelimit-policy"].startswith('"public";q=1000')
         assert "ratelimit-policy" not in (await client.get("/naps/0")).headers
-
-
-class TestAHeader:
-    def test_of_any_length_is_remembered_in_little_room(self):
-        accept = "text/csv;q=0.1, " + ", ".join(f"x/{number}" for number in range(100_000))
-        assert negotiate(accept, ("application/json", "text/csv")) == "text/csv"
-        assert encoding_for("gzip, " + "x, " * 100_000) == "gzip"
 
 
 class TestACallerWithoutAToken:

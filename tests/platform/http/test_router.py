@@ -29,14 +29,6 @@ class TestAPath:
                 asked = "/".join(parts)
                 assert router.find(asked) == match_every_path(asked), asked
 
-    def test_gives_its_variable_parts_in_order(self) -> None:
-        router = Router(OPERATIONS)
-        found = router.find("/organisations/1/virtual-assets/2/blocks/3")
-        assert found is not None
-        by_method, values = found
-        assert values == ["1", "2", "3"]
-        assert {"GET", "PUT", "DELETE"} <= by_method.keys()
-
     def test_without_an_operation_is_not_found(self) -> None:
         router = Router(OPERATIONS)
         for path in ("/organisations//virtual-assets", "/nowhere", "/organisations/1/nowhere"):

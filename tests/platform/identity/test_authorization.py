@@ -1,8 +1,6 @@
 """What a caller may reach, on the real database."""
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,7 +10,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.platform.http.admit import OutsideKeyAssets
-from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation, reauthorize_replay
+from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.store import grants
 
@@ -113,16 +111,6 @@ class TestAssetReach:
             await authorize_asset(app.pool, caller(other), asset_id, READ, kind="VIRTUAL")
 
 
-class TestAPhysicalAssetThatWasReadBefore:
-    async def test_makes_room_for_others(self, app, owner, asset, monkeypatch):
-        monkeypatch.setattr(grants, "MAX_CACHED_ASSETS", 1)
-        other_id = uuid7()
-        await grants.insert_asset(app.pool, other_id, "PHYSICAL", owner.id)
-        for asset_id in (asset[0], other_id):
-            await authorize_asset(app.pool, caller(owner), asset_id, READ)
-        assert list(grants._own_assets) == [other_id]
-
-
 class TestOrganisationReach:
     async def test_is_ones_own_and_the_operators(self, app, people, owner, other):
         assert await authorize_organisation(app.pool, caller(owner, Role.VIEWER), owner.id) == owner.id
@@ -157,15 +145,6 @@ class TestGrant:
 
 
 class TestARepeatedRequest:
-    async def test_is_refused_of_an_organisation_that_is_out_of_reach(self, app, owner, other):
-        repeated: Any = SimpleNamespace(
-            caller_if_known=caller(other), path_values={"organisation_id": other.id}, pool=app.pool
-        )
-        await reauthorize_replay(repeated)
-        repeated.path_values["organisation_id"] = owner.id
-        with pytest.raises(Forbidden):
-            await reauthorize_replay(repeated)
-
     async def test_is_refused_once_the_grant_that_allowed_it_is_gone(self, owner, other):
         asset = await register_asset(owner)
         grant = asset.path(f"/grants/{other.id}")

@@ -51,12 +51,6 @@ class TestAStoppingRunner:
 
 
 class TestARecurringJob:
-    async def test_comes_back_without_being_enqueued(self, pool, dsn) -> None:
-        known_job("tick", every=timedelta(seconds=0.3))(note)
-        async with running(pool, dsn):
-            await until(lambda: pool.fetchval("select count(*) >= 3 from done"))
-        assert await pool.fetchval("select count(*) from job") == 1
-
     async def test_never_dies(self, pool, dsn) -> None:
         @known_job("tick", every=timedelta(seconds=0.1))
         async def tick(run: JobRun) -> None:
@@ -95,31 +89,6 @@ class TestBulkWork:
 
 
 class TestThePlatformsClock:
-    async def test_brings_every_due_job_in_order_before_it_stops(self, pool, dsn) -> None:
-        seen = []
-
-        @known_job("gate")
-        async def gate(run: JobRun) -> None:
-            at = await run.db.fetchval("select platform_now()")
-            seen.append((run.key, round((at - start).total_seconds() / 3600)))
-            if run.key == "b":
-                await enqueue(run.db, "gate", key="b2", due=run.due + timedelta(minutes=1), clock="platform")
-
-        start = await pool.fetchval("select platform_now()")
-
-        async def set_clock(instant: datetime) -> None:
-            await pool.execute(
-                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
-            )
-
-        for key, hours in (("c", 30), ("a", 10), ("b", 20), ("beyond", 100)):
-            await enqueue(pool, "gate", key=key, due=start + timedelta(hours=hours), clock="platform")
-        async with running(pool, dsn, 2):
-            ran = await run_due_platform_jobs(pool, start + timedelta(hours=50), set_clock)
-            assert seen == [("a", 10), ("b", 20), ("b2", 20), ("c", 30)]
-            assert ran <= 4  # a runner may have been quicker
-            assert await pool.fetchval("select key from job") == "beyond"
-
     async def test_runs_a_job_that_can_wait_when_it_says(self, pool) -> None:
         asked = []
 
@@ -246,18 +215,3 @@ class TestThePlatformsClock:
         async with asyncio.timeout(120):  # one that never moved would be run for ever
             assert await run_due_platform_jobs(pool, start + timedelta(hours=6), set_clock) == 3
         assert await pool.fetchval("select due from job") == start + timedelta(hours=7)
-
-    async def test_wakes_the_runners_for_what_is_due_soon_after_it(self, pool, dsn) -> None:
-        known_job("note")(note)
-        start = await pool.fetchval("select platform_now()")
-        await enqueue(pool, "note", key="a", due=start + timedelta(hours=10, seconds=0.5), clock="platform")
-
-        async def set_clock(instant: datetime) -> None:
-            await pool.execute(
-                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
-            )
-
-        async with running(pool, dsn):
-            await asyncio.sleep(0.2)
-            assert await run_due_platform_jobs(pool, start + timedelta(hours=10), set_clock) == 0
-            await until(lambda: pool.fetchval("select count(*) = 1 from done"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,13 +12,10 @@ import pytest
 from tests.platform.jobs.known import known_job
 from tests.platform.jobs.running import note, now, running, until
 
-from gridloom.kernel.shares import ShareExceeded, ShareLimits
 from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.database.pool import create_pool
-from gridloom.platform.http.shares import Shares
 from gridloom.platform.jobs import JobRun, enqueue, store
 from gridloom.platform.jobs.attempt import mark_started
-from gridloom.platform.jobs.queue import admit_job, read_job_use
 
 pytestmark = pytest.mark.usefixtures("kinds")
 KIND = "asked-for"
@@ -127,31 +123,6 @@ class TestTheShare:
         assert most["b"] <= 2
         assert max(most.values()) == 2
 
-    async def test_leaves_the_platforms_places_alone(self, pool, dsn) -> None:
-        held, organisations = asyncio.Event(), [uuid4() for _ in range(5)]
-
-        @known_job("endless", for_organisations=True)
-        async def endless(run: JobRun) -> None:
-            await held.wait()
-
-        known_job("upkeep", bulk=True)(note)
-        for number, organisation in enumerate(organisations * 4):
-            await enqueue(pool, "endless", key=str(number), due=now(), organisation_id=organisation, size=1)
-        async with running(pool, dsn):
-            await until(lambda: pool.fetchval("select count(begun_at) = 3 from job"))
-            await enqueue(pool, "upkeep", key="fold", due=now())
-            await until(lambda: pool.fetchval("select exists (select from done where key = 'fold')"))
-            held.set()
-
-    async def test_is_counted_by_one_transaction_at_a_time(self, pool) -> None:
-        held = "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = $1"
-        ours = uuid4()
-        for holder, locks in ((ours, 1), (None, 0)):
-            asking: Any = SimpleNamespace(holder=holder, shares=Shares(), caller=SimpleNamespace(organisation_id=ours))
-            async with pool.acquire() as db, db.transaction():
-                await admit_job(asking, db)
-                assert await db.fetchval(held, db.get_server_pid()) == locks
-
     async def test_counts_what_runs_and_what_waits_and_nothing_that_was_given_up(self, pool) -> None:
         ours = uuid4()
         for organisation, key in ((ours, "a"), (ours, "b"), (ours, "c"), (ours, "dead"), (uuid4(), "other")):
@@ -159,36 +130,6 @@ class TestTheShare:
         await pool.execute("update job set state = 'DEAD' where key = 'dead'")
         await pool.execute("update job set begun_at = now() where key = 'a'")
         assert await store.count_jobs(pool, ours) == (1, 2)
-
-    async def test_lets_so_many_wait_and_refuses_one_more_by_name_and_with_a_time(self, pool) -> None:
-        ours, other = uuid4(), uuid4()
-        limits = ShareLimits(jobs_running=1, jobs_queued=2)
-
-        async def admit(organisation: UUID, holder: UUID | None) -> None:
-            asking: Any = SimpleNamespace(
-                holder=holder, shares=Shares(limits), caller=SimpleNamespace(organisation_id=organisation)
-            )
-            async with transaction(pool) as db:
-                await admit_job(asking, db)
-
-        await ask(pool, ours, "a")
-        await admit(ours, ours)
-        await ask(pool, ours, "b")
-        with pytest.raises(ShareExceeded, match="2 jobs waiting; 1 of it") as refusal:
-            await admit(ours, ours)
-        assert refusal.value.members == {"share": "jobs", "limit": 2}
-        assert refusal.value.headers["Retry-After"] == "10"
-        await admit(other, other)
-        await admit(ours, None)  # exempt
-        use = await read_job_use(limits, pool, ours)
-        assert (use.used, use.limit, use.waiting, use.max_waiting) == (0, 1, 2, 2)
-
-    async def test_of_waiting_jobs_is_no_trouble_of_the_runner(self, pool) -> None:
-        await ask(pool, uuid4(), "long ago")
-        await pool.execute(
-            "update job set due = due - interval '1 hour', enqueued_at = enqueued_at - interval '1 hour'"
-        )
-        assert (await store.health(pool)).overdue_s == 0
 
     async def test_is_free_again_when_a_process_dies(self, dsn) -> None:
         organisation = uuid4()

@@ -441,29 +441,6 @@ class TestSecrets:
         assert found == {b"new %d" % number: b"old %d" % number for number in range(4)} | {b"new 4": None}
 
 
-class TestADispatcherThatFindsMoreEventsEachTimeItLooks:
-    async def test_calls_meanwhile(self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        db, *_ = connections
-        organisation_id = await set_up_webhook(db)
-        await db.execute("update event_head set last_sequence = 20 where organisation_id = $1", organisation_id)
-        for place in range(1, 21):
-            await give_place(db, organisation_id, place)
-        places_at_calls = []
-
-        async def deliver(*_: Any) -> None:
-            read_place = "select position from webhook where organisation_id = $1"
-            places_at_calls.append(await pool.fetchval(read_place, organisation_id))
-
-        monkeypatch.setattr(dispatcher, "deliver", deliver)
-        monkeypatch.setattr(dispatcher, "EVENT_BATCH_SIZE", 1)
-        pool = await create_pool(url, size=4)
-        sender = Dispatcher(pool, None, None)  # type: ignore[arg-type]
-        await sender._poll_once()
-        await sender.stop()
-        await pool.close()
-        assert places_at_calls[0] < 20
-
-
 class Listening(Dispatcher):
     """One that makes no calls."""
 

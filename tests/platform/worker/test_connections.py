@@ -2,10 +2,9 @@
 
 import asyncio
 import os
-import resource
 import socket
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 import pytest
 from prometheus_client import REGISTRY
@@ -62,50 +61,6 @@ class TestADescriptor:
 
 
 class TestASilentConnection:
-    async def test_is_closed_after_some_seconds_and_no_earlier(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        _, accepted, _ = callers.connect()
-        await open_ones.scan()
-        assert not is_ended(accepted)
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        assert is_ended(accepted)
-
-    async def test_is_closed_where_it_came_by_ipv6(self, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        with ExitStack() as stack:
-            try:
-                callers = Callers(stack, socket.AF_INET6)
-            except OSError:
-                pytest.skip("this machine has no IPv6")
-            _, accepted, _ = callers.connect()
-            await ConnectionReaper(callers.port, ServedConnections()).scan()
-            assert is_ended(accepted)
-
-    async def test_is_closed_although_it_dribbles(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        client, accepted, _ = callers.connect()
-        await open_ones.scan()
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        client.sendall(b"GET / HTTP/1.1\r\nHos")
-        time.sleep(0.01)
-        await open_ones.scan()
-        assert accepted.recv(1000) == b"GET / HTTP/1.1\r\nHos", "what has come is still read"
-        assert is_ended(accepted)
-
-    async def test_is_left_alone_while_a_request_of_it_is_served(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=0)
-        _, accepted, peer = callers.connect()
-        open_ones.served.begin(peer)
-        for _ in range(3):
-            await open_ones.scan()
-        assert not is_ended(accepted)
-        open_ones.served.end(peer)
-        await open_ones.scan()
-        assert is_ended(accepted)
-
     async def test_is_left_alone_where_its_request_begins_while_others_are_closed(self, callers, monkeypatch):
         """Between the look at a connection and its turn to be closed, its first request may have arrived."""
         open_ones = ConnectionReaper(callers.port, ServedConnections())
@@ -123,65 +78,12 @@ class TestASilentConnection:
         await open_ones.scan()
         assert (is_ended(silent), is_ended(served)) == (True, False)
 
-    @pytest.mark.parametrize("spelt", [lambda peer: (peer[0], str(peer[1])), lambda peer: [peer[0], peer[1]]])
-    async def test_is_known_however_the_server_writes_its_port(self, callers, monkeypatch, spelt):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        _, accepted, peer = callers.connect()
-        open_ones.served.begin(spelt(peer))
-        for _ in range(3):
-            await open_ones.scan()
-        assert not is_ended(accepted)
-
-    async def test_waits_longer_for_its_next_request_than_for_its_first(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        _, accepted, peer = callers.connect()
-        open_ones.served.begin(peer)
-        open_ones.served.end(peer)
-        await open_ones.scan()
-        await open_ones.scan()
-        assert not is_ended(accepted)
-        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        assert is_ended(accepted)
-
-    async def test_is_left_alone_while_its_answer_is_being_fetched(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        _, accepted, _ = callers.connect()
-        with suppress(BlockingIOError):
-            while True:
-                accepted.send(b"x" * 65_536)
-        for _ in range(3):
-            await open_ones.scan()
-        assert not is_ended(accepted)
-        monkeypatch.setattr(module, "SEND_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        assert is_ended(accepted)
-
 
 def closed(reason):
     return REGISTRY.get_sample_value("gridloom_connections_closed_total", {"reason": reason}) or 0
 
 
 class TestAClosedConnection:
-    async def test_still_gets_an_answer_unless_it_fetches_none(self, callers, monkeypatch):
-        """Ended for reading alone; one that leaves its answer unfetched is ended for good."""
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        client, accepted, _ = callers.connect()
-        before = closed("silent")
-        await open_ones.scan()
-        await open_ones.scan()
-        assert accepted.send(b"408") == 3
-        assert client.recv(10) == b"408"
-        assert closed("silent") > before
-        monkeypatch.setattr(module, "SEND_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        with pytest.raises(BrokenPipeError):
-            accepted.send(b"more")
-
     async def test_that_has_gone_by_itself_or_is_another_now_is_neither_ended_nor_counted(self, callers, monkeypatch):
         open_ones = ConnectionReaper(callers.port, ServedConnections())
         (_, gone, _), (_, left, _), (_, other, _) = (callers.connect() for _ in range(3))
@@ -232,22 +134,6 @@ class TestTheLookAround:
             await enough.wait()
         watching.cancel()
         await asyncio.wait([watching])
-
-    async def test_takes_addresses_of_one_network_for_one_caller(self, callers, monkeypatch):
-        """Who has an IPv6 address has as many as there are in its network."""
-        open_ones, found = ConnectionReaper(callers.port, ServedConnections()), []
-        for host in ("2001:db8:0:1::7", "2001:db8:0:1::8", "2001:db8:0:2::7"):
-            accepted = callers.connect()[1]
-            monkeypatch.setattr(open_ones, "_peer_of", lambda _, host=host: (host, 5))
-            open_ones._recognise_connection(accepted.fileno())
-            known = open_ones._known[accepted.fileno()]
-            assert isinstance(known, IdleConnection)
-            found.append(known.network)
-        assert found[0] == found[1] != found[2]
-
-    def test_leaves_a_quarter_of_the_descriptors_to_everything_else(self):
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        assert ConnectionReaper(1, ServedConnections())._max_idle == most * 3 // 4
 
 
 class TestAnAddress:
@@ -305,48 +191,3 @@ class TestTheProcess:
             accepted.append(callers.connect()[1])
             await open_ones.scan()
         assert [is_ended(one) for one in accepted] == [True, True, False, False]
-
-    async def test_keeps_its_other_sockets_and_files(self, callers, monkeypatch, tmp_path):
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        with ExitStack() as stack:
-            here, there = (stack.enter_context(end) for end in socket.socketpair())
-            file = stack.enter_context((tmp_path / "file").open("wb"))
-            open_ones = ConnectionReaper(callers.port, ServedConnections())
-            await open_ones.scan()
-            await open_ones.scan()
-            here.send(b"1")
-            assert there.recv(1) == b"1"
-            assert file.write(b"1") == 1
-            assert callers.connect()[1]
-
-    async def test_knows_a_descriptor_that_was_used_again_for_a_new_connection(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        client, accepted, _ = callers.connect()
-        await open_ones.scan()
-        number = accepted.fileno()
-        accepted.close()
-        client.close()
-        _, again, _ = callers.connect()
-        if again.fileno() != number:
-            os.dup2(again.fileno(), number)
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.05)
-        time.sleep(0.1)
-        await open_ones.scan()
-        assert not is_ended(again)
-
-
-class TestAServedConnection:
-    @pytest.mark.parametrize("told", [int, str], ids=["the port as a number", "the port as text"])
-    async def test_is_left_alone_however_the_server_tells_its_port(self, callers, monkeypatch, told):
-        """granian gives scopes the port as text; a request of more than some seconds was cut because of it."""
-        open_ones = ConnectionReaper(callers.port, ServedConnections())
-        _, accepted, (host, port) = callers.connect()
-        peer = open_ones.served.begin((host, told(port)))
-        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        await open_ones.scan()
-        assert not is_ended(accepted)
-        open_ones.served.end(peer)
-        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
-        await open_ones.scan()
-        assert is_ended(accepted)

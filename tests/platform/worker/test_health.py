@@ -1,30 +1,14 @@
 """Whether the service lives, and whether it is ready."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.people import client_of
 
-from gridloom.platform.database.migrate import MigrationError
 from gridloom.platform.events.sequencer import Sequencer
-from gridloom.platform.health_checks import CHECK_TIMEOUT_S, Check, HealthChecks
+from gridloom.platform.health_checks import CHECK_TIMEOUT_S, HealthChecks
 from gridloom.platform.webhooks.dispatcher import Dispatcher
-from gridloom.platform.worker import health
 from gridloom.platform.worker.health import DiskSpaceCheck, standard_checks
-
-
-class TestLiveness:
-    async def test_asks_neither_the_database_nor_the_limiter(self, app, anonymous, monkeypatch):
-        class Nothing:
-            def __getattr__(self, name):
-                raise AssertionError("liveness asked the database")
-
-        monkeypatch.setattr(app, "pool", Nothing())
-        monkeypatch.setattr(app, "_by_network", Nothing())
-        answer = await anonymous.get("/health/live")
-        assert answer.status_code == 200
-        assert "ratelimit" not in answer.headers
 
 
 class TestTheCheckOfTheSequencer:
@@ -40,19 +24,6 @@ class TestTheCheckOfWebhooks:
     def check(self, app):
         [found] = [one for one in app.resources[HealthChecks].checks if one.__name__ == "check_webhooks"]
         return found
-
-    async def test_tells_how_many_were_disabled(self, app, check, monkeypatch):
-        disabled: list[datetime] = []
-
-        async def disabled_since(_, since):
-            assert since == timedelta(days=7)
-            return disabled
-
-        monkeypatch.setattr("gridloom.platform.webhooks.store.disabled_since", disabled_since)
-        for status, count in (("OK", 0), ("DEGRADED", 1)):
-            seen = await check(app.pool)
-            assert (seen.name, seen.status, seen.detail.split()[0]) == ("webhooks", status, str(count))
-            disabled.append(datetime.now(UTC))
 
     async def test_is_down_where_nothing_calls_any_more(self, app, check, monkeypatch):
         monkeypatch.setattr(Dispatcher, "alive", lambda _: False)
@@ -77,22 +48,6 @@ class TestReadiness:
         assert answer.status_code == 503
         assert answer.json()["status"] == "DOWN"
 
-    async def test_is_down_without_a_migration_and_works_on_beside_a_newer_release(self, app, monkeypatch):
-        async def lack(pool):
-            return ["0001_first", "0002_second"]
-
-        async def meet_newer(pool):
-            raise MigrationError("a newer release has been here")
-
-        assert (await health.check_migrations(app.pool)).status == "OK"
-        for found, status, detail in (
-            (lack, "DOWN", "not applied: 0001_first, 0002_second"),
-            (meet_newer, "DEGRADED", "a newer release has been here"),
-        ):
-            monkeypatch.setattr(health, "pending_migrations", found)
-            check = await health.check_migrations(app.pool)
-            assert (check.name, check.status, check.detail) == ("migrations", status, detail)
-
     async def test_answers_within_two_seconds_whatever_hangs(self, app):
         async def check_what_hangs(pool):
             await asyncio.sleep(30)
@@ -113,18 +68,6 @@ class TestReadiness:
         assert [check.detail for check in first.checks if check.name == "what hangs"] == ["no answer"]
         checks._asked["what hangs"].cancel()
 
-    async def test_fails_only_where_this_replica_cannot_serve(self, app, anonymous, monkeypatch):
-        """Jobs, events and webhooks of a replica that runs none are done by the others."""
-
-        async def check_part(pool):
-            return Check(name="part", status="DOWN", detail="has stopped")
-
-        checks = app.resources[HealthChecks]
-        monkeypatch.setattr(checks, "checks", [*checks.checks, check_part])
-        answer = await anonymous.get("/health/ready")
-        assert (answer.status_code, answer.json()["status"]) == (200, "DEGRADED")
-        assert {"name": "part", "status": "DOWN", "detail": "has stopped"} in answer.json()["checks"]
-
     async def test_fails_while_the_replica_stops(self, app, anonymous, operator):
         app.stopping.set()
         try:
@@ -135,18 +78,6 @@ class TestReadiness:
         assert answer.status_code == 503
         assert answer.json()["checks"][0] == {"name": "service", "status": "DOWN", "detail": "is stopping"}
         assert "PostgreSQL" not in told, "nobody is looked up while it is down"
-
-    async def test_shares_one_round_among_all_who_ask(self, app):
-        rounds = []
-
-        async def check_rounds(pool):
-            rounds.append(1)
-            await asyncio.sleep(0.05)
-            return Check(name="rounds", status="OK", detail="")
-
-        checks = standard_checks(check_rounds)
-        await asyncio.gather(*(checks.ask(app.pool) for _ in range(20)))
-        assert len(rounds) == 1
 
     async def test_tells_the_release_of_the_database_to_the_operator_only(
         self, app, anonymous, operator, new_organisation

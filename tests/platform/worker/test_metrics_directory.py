@@ -5,12 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stand_ins import replace_for
 
 from gridloom.platform.worker import prometheus_multiprocess as figures
 from gridloom.settings import Settings
@@ -48,38 +46,6 @@ class TestTheDirectoryOfFigures:
         assert directory.is_dir(), "a fork leaves it to its supervisor"
         remove(made, owner)
         assert not directory.exists()
-
-    def test_lies_in_the_home_where_there_is_no_such_place(self, begun: list[Any], tmp_path: Path) -> None:
-        (tmp_path / "memory").rmdir()
-        figures.set_metrics_directory(Settings(home=tmp_path / "new" / "home", metrics_port=9000))
-        assert Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).parent == tmp_path / "new" / "home"
-
-    def test_lies_with_other_temporary_files_where_the_home_cannot_be_made_or_written_to(
-        self, begun: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        (tmp_path / "memory").rmdir()
-        (tmp_path / "file").touch()
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        figures.set_metrics_directory(Settings(home=tmp_path / "file" / "home", metrics_port=9000))
-        assert Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).parent == tmp_path
-        closed = tmp_path / "closed"
-        replace_for(monkeypatch, figures, "os", access=lambda place, _: place not in (closed, tmp_path / "memory"))
-        figures.set_metrics_directory(Settings(home=closed, metrics_port=9000))
-        assert Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]).parent == tmp_path
-
-    def test_is_none_where_nobody_asks_for_figures(self, begun: list[Any], tmp_path: Path) -> None:
-        figures.set_metrics_directory(Settings(home=tmp_path))
-        assert (os.environ["PROMETHEUS_MULTIPROC_DIR"], begun) == ("nowhere", [])
-        assert list((tmp_path / "memory").iterdir()) == []
-
-    def test_of_a_process_that_is_no_more_goes_and_no_other(self, begun: list[Any], tmp_path: Path) -> None:
-        gone = f"gridloom-metrics-{2**22 + 1}-a"
-        kept = [f"gridloom-metrics-{os.getpid()}-a", "gridloom-metrics-x-a", f"other-{2**22 + 1}"]
-        for name in (gone, *kept):
-            (tmp_path / "memory" / name).mkdir()
-            (tmp_path / "memory" / name / "counter.db").touch()
-        figures._remove_leftovers(tmp_path / "memory")
-        assert sorted(path.name for path in (tmp_path / "memory").iterdir()) == sorted(kept)
 
     def test_tells_that_a_worker_is_dead_where_there_is_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told: list[int] = []

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import signal
-from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import structlog
-from tests.sandbox.simulator.recorded import refusal
 from tests.stand_ins import replace_for
 
 from gridloom.sandbox.simulator import __main__ as process
-from gridloom.sandbox.simulator import api_session, main_loop, timetable
-from gridloom.sandbox.simulator.batteries import metering
+from gridloom.sandbox.simulator import main_loop
 from gridloom.sandbox.simulator.credentials import (
     SimulatorCredentials,
-    member_name,
-    member_password,
     write_credentials,
 )
-from gridloom.sandbox.simulator.keep_alive_transport import KeepAliveTransport
-from gridloom.sandbox.simulator.main_loop import LoginRejectedError, SimulationRun, run_forever, take_step
-from gridloom.sandbox.simulator.participants import operator, owners
+from gridloom.sandbox.simulator.main_loop import LoginRejectedError, SimulationRun, take_step
 from gridloom.sandbox.simulator.state import SimulatorState
-from gridloom_client import UnauthenticatedError
 from gridloom_client.answers import SimulatorStep
-from gridloom_client.wire import RawResponse
 
 pytestmark = pytest.mark.pure
 
@@ -92,54 +83,6 @@ class TestAStep:
             assert await take_step(world, asked_for(hurries_until=until), NOON) == NOON + last * QUARTER
             assert world.memory.last_step == NOON + last * QUARTER
 
-    @pytest.mark.parametrize(
-        ("is_late", "hurrying", "metered_h", "last_step", "done"),
-        [
-            (False, False, 0.25, NOON, ["meter", "first", "second", "third", "outages"]),
-            (True, False, 0.25, NOON, ["meter", "first", "third", "outages"]),
-            (False, True, 11.75, NOON, ["first", "second", "third", "outages"]),
-            (False, True, 12.0, None, ["tolls", "meter", "first", "second", "third", "outages"]),
-        ],
-    )
-    async def test_meters_and_does_what_is_due_group_by_group_and_then_tells_of_outages(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        is_late: bool,
-        hurrying: bool,
-        metered_h: float,
-        last_step: datetime | None,
-        done: list[str],
-    ) -> None:
-        found: list[str] = []
-        scenes: list[Any] = []
-
-        def part(name: str) -> Any:
-            async def act(scene: Any, *of: Any) -> None:
-                found.append(name)
-                scenes.append((scene, *of))
-
-            return act
-
-        first, second, third = part("first"), part("second"), part("third")
-        step = NOON + QUARTER
-        monkeypatch.setattr(
-            main_loop, "TIMETABLE", {(14, 15): ((first,), (second, third)), (14, 0): ((part("other"),),)}
-        )
-        monkeypatch.setattr(main_loop, "CATCH_UP_ACTIONS", {first, third})
-        monkeypatch.setattr(metering, "meter", part("meter"))
-        monkeypatch.setattr(operator, "renew_tolls", part("tolls"))
-        monkeypatch.setattr(owners, "announce_outages", part("outages"))
-        world = world_of(last_step=last_step, metered_until=step - metered_h * timedelta(hours=1))
-        await main_loop._do_step(
-            world, asked_for(hurrying=hurrying, history_complete=not hurrying), step, is_late=is_late
-        )
-        assert found == done
-        scene = scenes[0][0]
-        assert (scene.step, scene.is_late, scene.is_past, scene.is_hurrying) == (step, is_late, hurrying, hurrying)
-        more = {"tolls": (date(2026, 6, 17),), "meter": (step,)}
-        assert scenes == [(scene, *more.get(name, ())) for name in done]
-        assert world.memory.last_step == step
-
 
 class TestReports:
     def begin(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -154,18 +97,6 @@ class TestReports:
 
         monkeypatch.setattr(main_loop, "MinuteReports", Reports)
         return made
-
-    def test_are_begun_where_time_does_not_hurry_and_follow_a_clock_that_can_be_watched(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        made = self.begin(monkeypatch)
-        assert main_loop._begin_reports(world_of(), asked_for(hurrying=True), NOON) is None
-        assert made == []
-        for speed, follows in ((10.0, ["start"]), (10.1, [])):
-            made.clear()
-            later = NOON + timedelta(seconds=7)
-            assert main_loop._begin_reports(world_of(), asked_for(speed=speed, now=later), NOON) is not None
-            assert made == [(NOON, later, speed), *follows]
 
     @pytest.mark.parametrize(
         ("last_step", "history_complete", "resumes"),
@@ -263,119 +194,6 @@ class TestALife:
             ("close", 2),
         ]
 
-    async def test_asks_for_a_world_until_there_is_one_and_says_up_to_when_all_is_reported(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        reported: list[Any] = []
-        pauses: list[float] = []
-
-        async def step(*, reported_until: Any) -> Any:
-            reported.append(reported_until)
-            if len(reported) == 1:
-                raise refusal()
-            return "step"
-
-        async def sleep(pause_s: float) -> None:
-            pauses.append(pause_s)
-
-        replace_for(monkeypatch, main_loop, "asyncio", sleep=sleep)
-        voice: Any = SimpleNamespace(client=SimpleNamespace(sandbox=SimpleNamespace(step=step)))
-        found: Any = await main_loop._ask_step(voice)
-        assert (found, pauses) == ("step", [0.2])
-        await main_loop._ask_step(voice, asked_for(now=NOON + QUARTER))
-        assert reported == [None, None, NOON + QUARTER]
-
-    async def test_enters_a_world_that_it_remembers_or_makes_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Prices of two years before it are of its seed, too."""
-        entered: list[Any] = []
-
-        async def join(*of: Any) -> Any:
-            entered.append(("join", of[-1].last_step))
-            return "voices"
-
-        async def seed(*of: Any) -> Any:
-            entered.append(("seed", of[-2].world, of[-2].seeds, of[-1]))
-            return "voices"
-
-        monkeypatch.setattr(main_loop, "join_again", join)
-        monkeypatch.setattr(main_loop, "seed_world", seed)
-        nothing: Any = None
-        remembered = {"world": 4, "seeds": {"2026-01-01": 8}, "last_step": "2026-06-17T12:00:00Z"}
-        start = datetime(2026, 5, 17, 22, tzinfo=UTC)
-        for memory in (remembered, {}):
-            world: Any = await main_loop._enter_world(
-                nothing, KEPT, nothing, asked_for(world=4, memory=memory, start=start)
-            )
-            assert (world.memory.world, world.start, world.voices) == (4, start, "voices")
-            assert world.board.seed_of(date(2026, 6, 17)) == (8 if memory else 3)
-        assert entered == [("join", NOON), ("seed", 4, {"2024-03-09": 3}, start)]
-
-    async def test_signs_in_after_its_invitation_was_accepted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        done: list[Any] = []
-
-        async def accept(_: Any, *of: Any) -> None:
-            done.append(("accept", *of))
-
-        async def sign_in() -> None:
-            done.append("sign in")
-
-        async def me() -> Any:
-            return SimpleNamespace(organisation_id="operator")
-
-        monkeypatch.setattr(main_loop, "accept_invitation", accept)
-        client: Any = SimpleNamespace(sign_in=sign_in, auth=SimpleNamespace(me=me))
-        name, password = (of(KEPT, "operator") for of in (member_name, member_password))
-        voice = await main_loop._sign_in(client, KEPT)
-        assert voice.organisation_id == "operator"
-        assert done == [("accept", "invitation", name, password, "Simulator"), "sign in"]
-        done.clear()
-        await main_loop._sign_in(client, SimulatorCredentials("secret"))
-        assert done == ["sign in"]
-
-    @pytest.mark.parametrize(("apart_s", "attempts"), [(59.0, 2), (61.0, 5)])
-    async def test_ends_where_its_members_are_refused_twice_within_a_minute(
-        self, monkeypatch: pytest.MonkeyPatch, apart_s: float, attempts: int
-    ) -> None:
-        made: list[tuple[str, str]] = []
-
-        @asynccontextmanager
-        async def refuse(name: str, password: str) -> Any:
-            made.append((name, password))
-            if len(made) == 5:
-                raise LoginRejectedError("enough")
-            raise UnauthenticatedError(RawResponse(401, {}, b"{}"))
-            yield
-
-        async def sleep(_: float) -> None: ...
-
-        loop = SimpleNamespace(time=lambda: 1000 + apart_s * len(made))
-        replace_for(monkeypatch, main_loop, "asyncio", sleep=sleep, get_running_loop=lambda: loop)
-        connect: Any = refuse
-        with pytest.raises(LoginRejectedError):
-            await run_forever(connect, KEPT)
-        assert len(made) == attempts
-
-
-class TestADay:
-    async def test_begins_with_forgetting_and_with_outages(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        done: list[Any] = []
-        monkeypatch.setattr(owners, "draw_outages", lambda scene, day: done.append(day))
-        memory = SimpleNamespace(forget_before=lambda *of: done.append(of))
-        scene: Any = SimpleNamespace(memory=memory, today=date(2026, 6, 17), step=NOON)
-        await timetable.begin_day(scene)
-        assert done == [(date(2026, 6, 15), NOON), date(2026, 6, 17)]
-
-    async def test_has_actions_about_other_days(self) -> None:
-        done: list[Any] = []
-
-        async def act(*of: Any) -> None:
-            done.append(of)
-
-        scene: Any = SimpleNamespace(today=date(2026, 6, 30))
-        for days in (-1, 0, 1):
-            await timetable._for_day(days, act, "more")(scene)
-        assert done == [(scene, day, "more") for day in (date(2026, 6, 29), date(2026, 6, 30), date(2026, 7, 1))]
-
 
 class TestTheProcess:
     @pytest.mark.parametrize(("outcome", "status"), [(None, None), (LoginRejectedError("no"), 78)])
@@ -407,17 +225,3 @@ class TestTheProcess:
             assert shut_out.value.code == status
         assert lived == [("to http://here", KEPT)]
         assert set(signals) == {(signal.SIGINT, signal.SIG_IGN)}
-
-    def test_reaches_a_service_of_this_machine_over_connections_that_stay(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        made: list[dict[str, Any]] = []
-        monkeypatch.setattr(api_session, "AsyncClient", lambda url, **given: made.append({"url": url, **given}))
-        for url in ("http://127.0.0.1:8123", "http://gridloom"):
-            api_session.connect_to(url)("anna", "one")
-        reached = [one["transport"] for one in made]
-        assert all(isinstance(one, KeepAliveTransport) for one in reached)
-        assert [(one._host, one._port) for one in reached] == [("127.0.0.1", 8123), ("gridloom", 80)]
-        assert [(one["timeout_s"], one["retries"].attempts) for one in made] == [(60.0, 5)] * 2
-        api_session.connect_to("https://gridloom")("anna", "one")
-        assert made[2]["transport"] is None

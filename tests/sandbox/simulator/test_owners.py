@@ -62,27 +62,6 @@ def scene_of(**known: Any) -> Any:
 
 
 class TestReserves:
-    async def test_are_offered_by_the_batteries_that_have_some_and_awaited_where_they_stand(self) -> None:
-        scene = scene_of()
-        await offer_reserves(scene, DAY)
-        offered: dict[str, dict[str, float]] = {}
-        for target, entries in scene.operator.posted:
-            slug = target.split("/")[2]
-            of_battery = {entry["product"]: entry["bids"][0]["offeredCapacity"] for entry in entries}
-            offered[slug] = offered.get(slug, {}) | of_battery
-            assert all(("energyPrice" in entry["bids"][0]) is ("NEGPOS" not in entry["product"]) for entry in entries)
-        for battery in BATTERIES:
-            fcr = [f"NEGPOS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
-            expected = dict.fromkeys(fcr, battery.fcr_mw * 1000) if battery.fcr_mw else {}
-            if battery.afrr_mw:
-                afrr = ("POS_16_20", "POS_20_24", "NEG_08_12", "NEG_12_16")
-                expected |= dict.fromkeys(afrr, battery.afrr_mw * 1000)
-            assert offered.get(battery.slug, {}) == expected, battery.slug
-        awaited = {(one.battery, one.product, one.offered_kw) for one in scene.memory.waiting}
-        assert (FCR_BATTERY.slug, "NEGPOS_00_04", FCR_BATTERY.fcr_mw * 1000) in awaited
-        assert (FCR_BATTERY.slug, "NEGPOS_04_08", FCR_BATTERY.fcr_mw * 1000) not in awaited
-        assert (AFRR_BATTERY.slug, "POS_16_20", AFRR_BATTERY.afrr_mw * 1000) in awaited
-
     @pytest.mark.parametrize(
         ("day", "hours"), [(date(2026, 3, 29), 3), (DAY, 4), (date(2026, 10, 25), 5)], ids=lambda given: str(given)
     )
@@ -133,26 +112,6 @@ class TestReserves:
 
 
 class TestOutages:
-    async def test_are_announced_once_when_they_begin_and_maintenance_before(self) -> None:
-        def outage(minutes: int, *, planned: bool = False, announced: bool = False) -> SimulatedOutage:
-            start = NOON + timedelta(minutes=minutes)
-            return SimulatedOutage(BATTERIES[0].slug, start, start + timedelta(hours=1), 0.25, planned, announced)
-
-        scene = scene_of(
-            outages=[outage(0), outage(15), outage(4000, planned=True), outage(-15, announced=True), outage(-30)]
-        )
-        for _ in range(2):
-            await announce_outages(scene)
-        assert [one.announced for one in scene.memory.outages] == [True, False, True, True, True]
-        outages = [body for target, body in scene.operator.posted if target.endswith("/unavailability")]
-        assert [one["type"] for one in outages].count("MAINTENANCE") == 1
-        assert len(outages) == 3
-        missing_kw = 0.25 * BATTERIES[0].power_kw
-        assert all(one["volume"]["powerCapacity"] == {"charge": missing_kw, "discharge": missing_kw} for one in outages)
-        messages = [body for target, body in scene.operator.posted if target.endswith("/exchange-notifications")]
-        assert [one["unavailableCapacity"] for one in messages] == [missing_kw] * 3
-        assert sorted(one["unavailabilityType"] for one in messages) == ["PLANNED", "UNPLANNED", "UNPLANNED"]
-
     @pytest.mark.parametrize(
         ("draws", "drawn"),
         [

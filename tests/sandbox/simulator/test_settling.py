@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import block_window, period_count
 from gridloom.sandbox.simulator.participants.operator import is_whole_day, settle_day
 from gridloom.sandbox.simulator.state import Award, SimulatedHolding
@@ -70,45 +69,3 @@ class TestADayOfAwards:
         }
         block = block_window(day, 0, 4)
         assert all(block.start <= datetime.fromisoformat(row["time"]) < block.end for row in energy)
-
-    async def test_settles_each_award_by_its_own_direction_block_and_power(self) -> None:
-        """What is called and what it costs differ by direction and quarter-hour."""
-        day = date(2026, 6, 10)
-
-        def activation(of: date, direction: Direction) -> np.ndarray:
-            called = np.zeros(96)
-            called[[17, 40] if direction is Direction.POS else [66]] = [0.25, 0.5] if direction is Direction.POS else 1
-            return called if of == day else np.ones(96)
-
-        def prices(of: date, direction: Direction) -> np.ndarray:
-            return np.arange(96.0) + (1000 if direction is Direction.POS else -1000)
-
-        operator = Recorder()
-        awards = [
-            *(Award("north", "POS_04_08", 2, 3.5), Award("south", "NEG_16_20", 6, 4.5)),
-            *(Award("south", "POS_08_12", 4, 5.5), Award("north", "NEG_04_08", 1, 6.5)),
-        ]
-        memory = SimpleNamespace(awards={day.isoformat(): awards}, batteries={"north": "n", "south": "s"})
-        board = SimpleNamespace(activation=activation, activation_prices=prices)
-        scene: Any = SimpleNamespace(memory=memory, board=board, operator=operator, key=lambda action: action)
-        await settle_day(scene, day)
-        assert [
-            (row["assetID"], row["product"], row["capacity"], row["price"]) for row in operator.posted["afrr-capacity"]
-        ] == [
-            ("n", "POS_04_08", 2, 3.5),
-            ("s", "NEG_16_20", 6, 4.5),
-            ("s", "POS_08_12", 4, 5.5),
-            ("n", "NEG_04_08", 1, 6.5),
-        ]
-        assert [tuple(row.values()) for row in operator.posted["afrr-energy"]] == [
-            ("n", "2026-06-10T02:15:00Z", "POS", 0.125, 1017.0),
-            ("s", "2026-06-10T14:30:00Z", "NEG", 1.5, -934.0),
-            ("s", "2026-06-10T08:00:00Z", "POS", 0.5, 1040.0),
-        ]
-        assert operator.keys == {"settle/afrr-capacity", "settle/afrr-energy"}
-
-    async def test_settles_fcr_apart_and_without_energy(self) -> None:
-        day = date(2026, 6, 10)
-        posted = await settle(day, Award("north", "NEGPOS_04_08", 2, 9.0))
-        assert list(posted) == ["fcr"]
-        assert (posted["fcr"][0]["settlementPrice"], posted["fcr"][0]["capacity"]) == (9.0, 2)

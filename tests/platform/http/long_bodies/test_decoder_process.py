@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -18,13 +17,11 @@ import pytest
 from tests.decoder_processes import forking
 
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.kernel.shares import Share
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.platform.http.decode.json_decoder import Decoder
 from gridloom.platform.http.long_bodies import decoder_process
 from gridloom.platform.http.long_bodies.decoder_process import (
     MAX_MEMORY_BYTES,
-    DecoderProcessDied,
     compute_apart,
     run_in_subprocess,
 )
@@ -154,19 +151,6 @@ class TestAComputation:
         assert niceness == min(19, os.nice(0) + 19)
 
 
-class TestTheWire:
-    """Between the worker and a fork, over a pair of sockets."""
-
-    @pytest.mark.parametrize("receive", [decoder_process._receive_whole, decoder_process._receive_exactly])
-    def test_that_breaks_off_says_so(self, receive: Any) -> None:
-        here, there = socket.socketpair()
-        with here:
-            with there:
-                there.sendall(b"abc")
-            with pytest.raises(DecoderProcessDied):
-                receive(here, 4)
-
-
 class TestABodyWithoutAForkServer:
     """As in tools: a thread of this process reads it."""
 
@@ -223,12 +207,3 @@ class TestWhatAForkHandsBack:
         assert (has_failed, str(error)) == (True, "a bug")
         assert "in fail" in error.__notes__[0]
         assert isinstance(decoder_process._work_out(run_out_of_memory, b"", (), {})[1], PayloadTooLarge)
-
-    def test_comes_of_few_readers_of_one_organisation(self) -> None:
-        loop = asyncio.new_event_loop()
-        try:
-            queue: Any = decoder_process._find_queue(loop)
-            assert decoder_process._find_queue(loop) is queue
-            assert (queue._share, queue._free, queue._max_running, queue._max_waiting) == (Share.BODY_BYTES, 3, 2, 1000)
-        finally:
-            loop.close()
