@@ -328,7 +328,8 @@ def declared_operations(room: str) -> Sequence[Operation]:
     from gridloom.platform.http import operations_of
 
     declared = operations_of(*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES)
-    return [one for one in declared if one.handler.__module__.startswith(f"gridloom.{room}.")]
+    places = (f"gridloom.{room}.", f"gridloom.platform.{room}.")
+    return [one for one in declared if one.handler.__module__.startswith(places)]
 
 
 def declared_access(room: str) -> dict[str, str]:

@@ -28,16 +28,13 @@ from gridloom_client import (
     AsyncClient,
     Client,
     PointsRefusedError,
-    Rows,
     Table,
     UnprocessableError,
 )
-from gridloom_client.answers import DataPoints, SeriesPoint
-from gridloom_client.batching import cut_frame, watch_progress
-from gridloom_client.frames import arrow_of, plain_body, plain_row, rows_of, shape_table
-from gridloom_client.inputs import Backing, Item, Parameters, Point
+from gridloom_client.batching import cut_frame
+from gridloom_client.frames import arrow_of, plain_body, plain_row
+from gridloom_client.inputs import Point
 from gridloom_client.operations import OPERATIONS
-from gridloom_client.wire import python_name, wire_name
 
 START = datetime(2026, 10, 24, 22, tzinfo=UTC)
 TIMES = [START + timedelta(minutes=15 * step) for step in range(100)]
@@ -90,36 +87,9 @@ BLOCK = {
 
 
 class TestATable:
-    def test_is_fetched_as_arrow_and_shown_in_the_zone_that_is_asked_for(self):
-        service = Recorder(arrow_answer(), ARROW)
-        table = service.client.virtual_assets.state_of_charge.table("1", "2")
-        assert service.requests[0].headers["Accept"].startswith(ARROW)
-        frame = table.to_pandas("Europe/Berlin")
-        assert list(frame.columns) == ["time", "state_of_charge_percentage"]
-        assert str(frame["time"].dt.tz) == "Europe/Berlin"
-        assert [str(frame["time"][row]) for row in (0, 8, 12)] == [
-            "2026-10-25 00:00:00+02:00",
-            "2026-10-25 02:00:00+02:00",
-            "2026-10-25 02:00:00+01:00",
-        ]
-        assert table.to_polars().schema["time"] == pl.Datetime("us", "UTC")
-        assert table.to_arrow().num_rows == 100
-
     async def test_comes_to_an_awaiting_client_too(self):
         table = await Recorder(arrow_answer(), ARROW).awaiting.virtual_assets.state_of_charge.table("1", "2")
         assert len(table.to_polars("Europe/Berlin")) == 100
-
-    def test_is_made_of_json_where_the_service_has_no_arrow(self):
-        answer = [{"time": "2026-10-24T22:00:00Z", "stateOfChargePercentage": 50.0}]
-        service = Recorder(msgspec.json.encode(answer))
-        rows = service.client.virtual_assets.state_of_charge("1", "2")
-        assert isinstance(rows, Rows)
-        assert rows.to_pandas("Europe/Berlin")["time"][0].hour == 0
-        assert service.client.virtual_assets.state_of_charge.table("1", "2").to_arrow().num_rows == 1
-
-    def test_has_a_row_per_time_and_a_column_per_series(self):
-        points = DataPoints((), {"a": (SeriesPoint(TIMES[1], 2.0), SeriesPoint(TIMES[0], 1.0)), "b": ()})
-        assert points.to_arrow().to_pydict() == {"time": TIMES[:2], "a": [1.0, 2.0], "b": [None, None]}
 
     def test_is_what_an_answer_lists(self):
         block = {**BLOCK, "schedule": [{"time": "2026-10-24T22:00:00Z", "power": 5.0}]}
@@ -162,35 +132,6 @@ class TestARow:
         assert plain_row(part) == plain
         assert isinstance(plain_row(item)["price"], float)
 
-    def test_is_long_by_its_names_alone(self):
-        """A single series is a table of times and values, which is wide."""
-        table = pa.table({"time": [1, 2], "value": [0.5, 1.5]})
-        assert shape_table(table, "wide") == table
-        assert shape_table(table, "long").to_pylist()[0] == {"name": "time", "value": 1.0}
-
-
-class TestABar:
-    @pytest.mark.parametrize(
-        ("is_wanted", "is_terminal", "is_shown"),
-        [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
-    )
-    def test_is_beside_the_answer_on_terminals_or_where_it_is_asked_for(
-        self,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
-        is_wanted: bool | None,
-        is_terminal: bool,
-        is_shown: bool,
-    ):
-        monkeypatch.setattr("rich.console.Console.is_terminal", property(lambda _: is_terminal))
-        monkeypatch.setattr("rich.console.Console.is_jupyter", False, raising=False)
-        with watch_progress("write pieces", 6, is_wanted=is_wanted) as advance:
-            advance(2)
-            advance(3)
-        printed = capsys.readouterr()
-        assert ("write pieces" in printed.err, printed.out) == (is_shown, "")
-        assert ("5/6" in printed.err) is is_shown
-
 
 class TestAFrame:
     @pytest.mark.parametrize(
@@ -212,57 +153,11 @@ class TestAFrame:
         assert [datetime.fromisoformat(point["time"]) for point in schedule] == TIMES
         assert [point["power"] for point in schedule] == list(range(100))
 
-    def test_of_one_column_keeps_its_name_or_is_of_power(self):
-        for name, column in (("active_power", "active_power"), (None, "power")):
-            series = pd.Series([1.5], index=pd.DatetimeIndex(TIMES[:1]), name=name)
-            assert arrow_of(series).column_names == ["time", column]
-
-    def test_keeps_the_name_of_its_index(self):
-        frame = pd.DataFrame({"price": [1.5]}, index=pd.DatetimeIndex(TIMES[:1], name="start"))
-        assert arrow_of(frame).column_names == ["start", "price"]
-
-    def test_leaves_out_its_empty_cells(self):
-        frame = pl.DataFrame({"rated_power": [1.5, float("nan"), None], "name": [None, "b", "c"]})
-        assert rows_of(frame) == [{"ratedPower": 1.5}, {"name": "b"}, {"name": "c"}]
-
-    def test_of_telemetry_goes_as_arrow(self):
-        written = {"received": 0, "written": 0, "overwritten": 0, "refused": 0, "refusals": []}
-        service = Recorder(msgspec.json.encode(written))
-        service.client.monitoring.write("1", pl.DataFrame({"time": TIMES, "active_power": range(100)}))
-        assert service.requests[0].headers["Content-Type"] == ARROW
-        sent = pa.ipc.open_stream(service.requests[0].content).read_all()
-        assert sent.column_names == ["time", "active_power"]
-
-    def test_without_rows_goes_as_one_empty_table(self):
-        for media_type in (ARROW, PARQUET):
-            assert [table.num_rows for table in cut_frame(pa.table({"time": TIMES[:0]}), media_type)] == [0]
-
     def test_of_facts_goes_as_parquet_with_the_wires_names(self):
         service = Recorder(msgspec.json.encode({"received": 0, "inserted": 0, "replaced": 0, "unchanged": 0}))
         service.client.settlements.add_net_off(pd.DataFrame({"asset_id": ["1"], "time": TIMES[:1], "volume": [1.5]}))
         assert service.requests[0].headers["Content-Type"] == PARQUET
         assert pq.read_table(io.BytesIO(service.requests[0].content)).column_names == ["assetID", "time", "volume"]
-
-    def test_that_is_long_goes_in_pieces_whose_answers_add_up(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 40)
-        refusal = {
-            "reason": "INVALID_VALUE",
-            "detail": "",
-            "count": 2,
-            "pointers": [f"/{row}/active_power" for row in (3, 4, 5, 6)],
-        }
-        written = {"received": 40, "written": 30, "overwritten": 8, "refused": 2, "refusals": [refusal]}
-        service = Recorder(msgspec.json.encode(written))
-        frame = pd.DataFrame({"active_power": np.arange(100.0)}, index=pd.DatetimeIndex(TIMES))
-        outcome = service.client.monitoring.write("1", frame, partial=True)
-        sent = [pa.ipc.open_stream(request.content).read_all() for request in service.requests]
-        assert [table.num_rows for table in sent] == [40, 40, 20]
-        assert pa.concat_tables(sent)["active_power"].to_pylist() == list(range(100))
-        assert (outcome.written, outcome.refusals[0].count) == (90, 6)
-        assert outcome.refusals[0].pointers == tuple(
-            f"/{row}/active_power" for row in (3, 4, 5, 6, 43, 44, 45, 46, 83, 84)
-        ), "ten at most, as the service itself names"
-        assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
 
     def test_with_refused_points_raises_unless_part_of_it_will_do(self):
         refusal = {"reason": "INVALID_VALUE", "detail": "the value is not a number", "count": 2, "pointers": []}
@@ -278,16 +173,6 @@ class TestAFrame:
         assert refusing.monitoring.write("1", {}, partial=True).refused == 3
         with pytest.raises(UnprocessableError):
             refusing.monitoring.write_many({})
-
-    def test_of_many_assets_adds_up_by_asset(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 100)
-        assets = [{"physicalAssetID": str(UUID(int=n)), "written": n, "overwritten": 5 * n} for n in (1, 2)]
-        written = {"received": 50, "written": 3, "overwritten": 15, "refused": 0, "refusals": [], "assets": assets}
-        service = Recorder(msgspec.json.encode(written))
-        frame = pd.DataFrame({"physical_asset_id": "1", "active_power": 1.5}, index=pd.DatetimeIndex(TIMES))
-        outcome = service.client.monitoring.write_many(frame)
-        assert len(service.requests) == 2
-        assert [(one.written, one.overwritten) for one in outcome.assets] == [(2, 10), (4, 20)]
 
     def test_adds_up_what_differs_from_piece_to_piece(self, monkeypatch: pytest.MonkeyPatch):
         """Assets and reasons come in the order in which they were met first."""
@@ -334,21 +219,6 @@ class TestAFrame:
         service.client.monitoring.write("1", pl.DataFrame({f"s{n}": range(9000) for n in range(101)}))
         assert len(service.requests) == 3
 
-    async def test_that_is_long_goes_in_pieces_from_an_awaiting_client_too(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
-        service = Recorder(msgspec.json.encode({"received": 50, "inserted": 49, "replaced": 1, "unchanged": 0}))
-        frame = pl.DataFrame({"asset_id": ["1"] * 100, "time": TIMES, "volume": [1.5] * 100})
-        outcome = await service.awaiting.settlements.add_net_off(frame)
-        assert (len(service.requests), outcome.inserted, outcome.replaced) == (2, 98, 2)
-
-    def test_that_went_in_pieces_has_the_headers_of_the_last_answer(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 40)
-        good = msgspec.json.encode({"received": 40, "inserted": 40, "replaced": 0, "unchanged": 0})
-        replies = [httpx2.Response(200, content=good, headers={"X-Request-Id": name}) for name in "abc"]
-        client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
-        answer = client.settlements.add_net_off.answer(pl.DataFrame({"volume": [1.5] * 100}))
-        assert (answer.value.inserted, answer.headers["x-request-id"]) == (120, "c")
-
     def test_that_is_refused_halfway_says_what_has_been_taken(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         good = msgspec.json.encode({"received": 60, "inserted": 60, "replaced": 0, "unchanged": 0})
@@ -371,10 +241,6 @@ class TestAFrame:
         with pytest.raises(ValueError, match="in column stored have no zone"):
             arrow_of(second)
 
-    def test_of_one_series_has_its_name(self):
-        for series in (pl.Series("power", [1.5]), pd.Series([1.5], name="power"), pd.Series([1.5])):
-            assert arrow_of(series).to_pydict() == {"power": [1.5]}
-
 
 class TestABody:
     def test_takes_stamps_and_numbers_of_pandas_and_numpy(self):
@@ -384,43 +250,6 @@ class TestABody:
         assert msgspec.json.decode(msgspec.json.encode(body)) == [
             {"time": "2026-10-24T22:00:00Z", "power": 1.5, "n": 3, "v": [0, 1]}
         ]
-
-    def test_takes_structs_in_pythons_spelling(self):
-        item = Item(
-            start=START,
-            end=TIMES[-1],
-            delivery_zone="TenneT",
-            rated_charge_power=1,
-            rated_discharge_power=1,
-            energy_capacity=2,
-            charge_efficiency=1,
-            discharge_efficiency=1,
-            initial_soc=0.5,
-        )
-        sent = msgspec.to_builtins(plain_body({"item": item, "backing": [Backing(physical_asset_id="1", share=1)]}))
-        assert sent["item"]["initialSoC"] == 0.5
-        assert "dailyCycleLimit" not in sent["item"]
-        assert sent["backing"] == [{"physicalAssetID": "1", "share": 1}]
-        assert "ratedChargePower" in msgspec.to_builtins(
-            Parameters(
-                rated_charge_power=1,
-                rated_discharge_power=1,
-                energy_capacity=1,
-                charge_efficiency=1,
-                discharge_efficiency=1,
-            )
-        )
-
-    def test_with_an_answer_in_it_has_all_its_fields(self):
-        class Answered(msgspec.Struct):
-            name: str
-            note: str | None = None
-
-        assert plain_body({"item": Answered("a")}) == {"item": {"name": "a", "note": None}}
-
-    def test_takes_stamps_and_numbers_of_pandas_within_structs(self):
-        point = Point(time=pd.Timestamp(START), power=np.float32(1.5))  # type: ignore[arg-type]
-        assert plain_body({"schedule": [point]}) == {"schedule": [{"time": "2026-10-24T22:00:00Z", "power": 1.5}]}
 
     def test_of_bytes_needs_its_type(self):
         service = Recorder(b"{}")
@@ -441,14 +270,3 @@ class TestAMethod:
             assert inspect.isfunction(found)
             assert found.__doc__
             assert not {"args", "kwargs", "self"} & set(inspect.signature(found).parameters)
-
-    def test_of_the_package_says_its_version(self):
-        import gridloom_client
-
-        assert gridloom_client.__version__[0].isdigit()
-        assert all(getattr(gridloom_client, name) is not None for name in gridloom_client.__all__)
-        assert set(gridloom_client._MODULES) <= set(gridloom_client.__all__)
-
-    @pytest.mark.parametrize("name", ["physical_asset_id", "final_soc_tolerance", "virtual_asset_ids", "time"])
-    def test_has_names_that_go_there_and_back(self, name: str):
-        assert python_name(wire_name(name)) == name
