@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.projection import Cut, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import AdjustmentReason, AssetTerms, Efficiency, VirtualAsset
@@ -131,36 +130,6 @@ class TestADraft:
             np.testing.assert_allclose(draft.sum_before_kw()[row], sum(lanes_kw.values())[part], rtol=0, atol=1e-9)
             for lane in changes:
                 assert draft.lanes_kw[lane][row].tolist() == expected_kw[lane][part].tolist()
-
-    def test_is_of_a_known_row_where_one_lane_changes_on_one_day_that_has_it(self) -> None:
-        asset, row_kw = asset_of_five_days(), np.zeros(96)
-        before = DaySummaries.zeros(DAYS)
-        powers = {FIRST_DAY: {0: row_kw, 1: row_kw}, FIRST_DAY + 1: {0: row_kw}}
-        for changes, is_known in (
-            ({0: run_of(0, 5.0)}, True),
-            ({1: run_of(0, 5.0)}, True),
-            ({1: run_of(96, 5.0)}, False),
-            ({0: run_of(95, 5.0, 6.0)}, False),
-            ({0: run_of(0, 5.0), 1: run_of(1, 5.0)}, False),
-            ({0: run_of(192, 5.0)}, False),
-        ):
-            assert draft_from(asset, changes, powers, before).is_of_known_row is is_known
-
-    def test_shows_the_periods_of_the_days_that_it_touches(self) -> None:
-        """Of a lane and of all lanes; nothing of a day that it does not touch, or that was not read."""
-        powers = {FIRST_DAY + day: {0: np.full(96, 10.0 + day), 1: np.full(96, 1.0)} for day in (1, 2, 3)}
-        change = {0: run_of(96 * 2 - 2, 50.0, 60.0, 70.0)}
-        draft = draft_from(asset_of_five_days(), change, powers, DaySummaries.zeros(DAYS))
-        first = FIRST + 96 * 2
-        shown = draft.lane_kw(0, first - 3, first + 2), draft.total_kw(first - 3, first + 2)
-        assert [None if one is None else one.tolist() for one in shown] == [
-            [11, 50, 60, 70, 12],
-            [12, 51, 61, 71, 13],
-        ]
-        assert draft.total_kw(first - 97, first) is None
-        assert draft.total_kw(first + 90, first + 97) is None
-        found = [draft.find_day_kw(FIRST_DAY + day) for day in (0, 1, 2, 3)]
-        assert [None if one is None else one[-2:].tolist() for one in found] == [None, [51, 61], [13, 13], [14, 14]]
 
     @given(lane_changes())
     def test_keeps_all_periods_of_a_change_in_its_runs(self, change: LaneChange) -> None:
@@ -279,13 +248,3 @@ class TestASeries:
             finally:
                 views.FEW_POINTS = before  # type: ignore[misc]
         assert read[0] == read[1]
-
-
-class TestAllThatIsThere:
-    def test_is_one_in_each_period_however_long(self) -> None:
-        full = AvailableFraction.full(10, 10 + 35_040)
-        assert (full.first, full.end) == (10, 10 + 35_040)
-        part = full.between(20, 30)
-        assert part.is_full
-        assert part.energy.tolist() == [1.0] * 10
-        assert len(AvailableFraction.full(5, 5).charge) == 0

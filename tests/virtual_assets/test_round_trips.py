@@ -51,11 +51,3 @@ class TestOnePeriod:
         answer = await asyncio.create_task(battery.put([power], offset=offset), name="asking")
         assert answer.json()["schedule"][0]["power"] == power
         assert len(asked) == 5, asked
-
-    async def test_of_all_blocks_takes_as_many(self, make_battery: MakeBattery, asked: list[str]) -> None:
-        battery = await make_battery()
-        for name in ("signing in", "reading", "asking"):
-            put = battery.client.put(f"{battery.url}/schedule", json=battery.points([10]))
-            answer = await asyncio.create_task(put, name=name)
-            assert answer.status_code == 200, answer.text
-        assert len(asked) == 5, asked
