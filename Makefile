@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month openapi lock clean console
+.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month openapi schema lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds
 openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations, and the SDK's types from it
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json
 	$(BIN)/python -m sdk.generate
+
+schema: $(VENV)/dev.stamp ## write docs/schema/ anew from a migrated database: every table, its keys and who writes it
+	$(BIN)/python guide/schema.py
 
 lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
 	$(LOCK) --output-file requirements/client.lock

@@ -30,8 +30,8 @@ from gridloom_client import Client as SdkClient
 from gridloom_client.errors import GridloomError
 
 ROOT = Path(__file__).parents[1]
-RELEASES = {"0.1.0": "6b789b64", "0.2.0": "c7fc343b"}
-"""The commits of earlier releases: the last of the day that dates 0.1.0, and the one that dates 0.2.0."""
+RELEASES = {"0.2.0": "c7fc343b"}
+"""The commit that dates the release before."""
 EARLIER = "0.2.0"
 WRITERS, READERS = 2, 2
 START = datetime(2026, 1, 1, tzinfo=UTC)

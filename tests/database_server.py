@@ -211,3 +211,13 @@ async def _has_replayed(standby_url: str, position: str) -> bool:
         return bool(await standby.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", position))
     finally:
         await standby.close()
+
+
+@asynccontextmanager
+async def empty_database() -> AsyncIterator[str]:
+    server, name = server_url(), f"test_{uuid.uuid4().hex}"
+    await execute(server, f"create database {name}")
+    try:
+        yield url_of(server, name)
+    finally:
+        await execute(server, f"drop database {name} with (force)")

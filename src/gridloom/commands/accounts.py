@@ -12,7 +12,7 @@ from gridloom.platform.identity.login.usernames import canonical_username
 from gridloom.platform.identity.store.identity_providers import reseal_providers
 from gridloom.platform.identity.store.members import find_account
 from gridloom.platform.identity.store.second_factors import delete_second_factor, reseal_second_factors
-from gridloom.platform.identity.store.signing_keys import count_older_replicas, reseal_signing_keys
+from gridloom.platform.identity.store.signing_keys import reseal_signing_keys
 from gridloom.platform.webhooks.store import reseal_webhooks
 from gridloom.settings import Settings
 
@@ -34,12 +34,6 @@ def rotate_secrets(settings: Settings) -> Resealed:
     sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
 
     async def reseal(connection: Connection) -> Resealed:
-        older = await count_older_replicas(connection)
-        if older:
-            raise CommandError(
-                f"{older} workers of an earlier release are connected, which cannot read sealed keys. "
-                "Replace them first."
-            )
         try:
             outcome = Resealed(
                 signing_keys=await reseal_signing_keys(connection, sealing.signing_keys),

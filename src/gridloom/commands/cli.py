@@ -194,7 +194,7 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
 
 @app.command(group="Running the platform")
 def rotate_secrets() -> None:
-    """Seal the secrets in the database with the present GRIDLOOM_SECRETS_KEY, once no earlier release runs any more.
+    """Seal the secrets in the database with the present GRIDLOOM_SECRETS_KEY, once all replicas have it.
 
     Signing keys, second factors, secrets of webhooks and identity providers. To change the key: set the new one, and
     the old one in GRIDLOOM_FORMER_SECRETS_KEYS, on all replicas, run this, then remove the old one.

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from tests.conftest import migrated_database, running
+from tests.database_server import empty_database
 from tests.people import OrganisationUnderTest, People, Person, client_of
-from tests.platform.database.test_upgrade import empty_database
 from tests.platform.events.happening import happen, number_in
 from tests.platform.webhooks.asking import set_up, until_attempts, until_state
 from tests.platform.webhooks.conftest import OK, Receiver, answer, receiving

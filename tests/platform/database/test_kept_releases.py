@@ -15,16 +15,17 @@ import pytest
 from bench.harness import PASSWORD as OPERATOR_PASSWORD
 from bench.harness import USERNAME as OPERATOR_USERNAME
 from tests.conftest import running
+from tests.database_server import empty_database
 from tests.people import PASSWORD, client_of
 from tests.platform.database.keep_release import RELEASES
-from tests.platform.database.test_upgrade import empty_database
 
 from gridloom.platform.backups.dump import restore
 from gridloom.platform.database.environment import establish_environment
 from gridloom.platform.database.migrate import migrate, pending_migrations
 
 CHANGELOG = Path(__file__).parents[3] / "CHANGELOG.md"
-VERSIONS = re.findall(r"^## (\d+\.\d+\.\d+) - ", CHANGELOG.read_text(), re.M)
+VERSIONS = re.findall(r"^## (\d+\.\d+\.\d+) - ", CHANGELOG.read_text(), re.M)[:1]
+"""A release upgrades from the one before it."""
 SIGN_INS = {
     "owner": ("owner", PASSWORD),
     "trader": ("trader", PASSWORD),
@@ -66,7 +67,7 @@ class TestLosses:
 
 
 class TestADatabaseOfARelease:
-    def test_is_stored_for_every_release_in_the_changelog(self):
+    def test_is_stored_for_the_release_before(self):
         assert sorted(path.stem for path in RELEASES.glob("*.dump")) == sorted(VERSIONS)
 
     @pytest.mark.parametrize("version", VERSIONS)

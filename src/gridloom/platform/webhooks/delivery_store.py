@@ -96,7 +96,7 @@ async def readable_by_maker(db: Database, organisation_id: UUID, webhook_id: UUI
         select w.permissions, w.made_by, m.role, o.kind, k.permissions as key_permissions
         from webhook w
           left join api_key k on k.id = w.maker_key_id
-            and coalesce(k.expires_at, k.created_at + interval '365 days') > clock_timestamp()
+            and k.expires_at > clock_timestamp()
           left join member m
             on m.id = coalesce(w.maker_member_id, k.member_id) and m.organisation_id = w.organisation_id
           left join organisation o on o.id = m.organisation_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -25,9 +25,6 @@ from gridloom.platform.identity.store.revocations import (
     notify_revoked,
     organisation_subject,
 )
-
-AGE_WITHOUT_END: Final = timedelta(days=365)
-"""How long a key lasts that a replica of an earlier release made without an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +134,7 @@ async def list_api_keys(db: Database, member_id: UUID, *, after: UUID | None, li
     """By id, which is by age."""
     rows = await db.fetch(
         """
-        select id, member_id, name, permissions, created_at, physical_asset_ids, allowed_networks,
-               coalesce(expires_at, created_at + interval '365 days') as expires_at
+        select id, member_id, name, permissions, created_at, expires_at, physical_asset_ids, allowed_networks
         from api_key
         where member_id = $1 and ($2::uuid is null or id > $2) order by id limit $3
         """,
@@ -156,7 +152,7 @@ async def list_organisation_keys(
     rows = await db.fetch(
         """
         select k.id, k.member_id, k.name, k.permissions, k.created_at, k.physical_asset_ids, k.allowed_networks,
-               coalesce(k.expires_at, k.created_at + interval '365 days') as expires_at, m.username, m.role, o.kind
+               k.expires_at, m.username, m.role, o.kind
         from api_key k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
         where m.organisation_id = $1 and ($2::uuid is null or k.id > $2) order by k.id limit $3
         """,
@@ -206,11 +202,10 @@ async def shorten_keys(db: Database, organisation_id: UUID, ends_by: datetime) -
         """
         update api_key k set expires_at = $2 from member m
         where m.id = k.member_id and m.organisation_id = $1
-          and (k.expires_at > $2 or (k.expires_at is null and k.created_at > $3))
+          and k.expires_at > $2
         """,
         organisation_id,
         ends_by,
-        ends_by - AGE_WITHOUT_END,
     )
     await notify_revoked(db, organisation_subject(organisation_id))
 
@@ -238,21 +233,14 @@ async def claim_expiring_keys(db: Database, ends_by: datetime, most: int) -> lis
 
 
 async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
-    """The caller of a key that has not expired, with no more than its creator may do now.
-
-    A key without an end is of a replica of an earlier release that ran beside this one: it ends after a year.
-    """
+    """The caller of a key that has not expired, with no more than its creator may do now."""
     row = await db.fetchrow(
         """
-        with found as (
-          select k.*, coalesce(k.expires_at, k.created_at + interval '365 days') as ends_at
-          from api_key k where k.secret_hash = $1
-        )
         select k.id, k.name, k.permissions, k.member_id, k.physical_asset_ids, k.allowed_networks,
                m.organisation_id, o.kind, m.role, m.username, o.allowed_networks as organisation_networks,
-               extract(epoch from k.ends_at - clock_timestamp())::float8 as lasts_s
-        from found k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
-        where k.ends_at > clock_timestamp()
+               extract(epoch from k.expires_at - clock_timestamp())::float8 as lasts_s
+        from api_key k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
+        where k.secret_hash = $1 and k.expires_at > clock_timestamp()
         """,
         secret_hash,
     )

@@ -113,15 +113,3 @@ async def revoke_signing_keys(db: Database) -> None:
         """
     )
     await notify_revoked(db, SIGNING_KEYS)
-
-
-async def count_older_replicas(db: Database) -> int:
-    """Workers connected to this database that know seeds in the open form alone."""
-    return int(
-        await db.fetchval(
-            """
-            select count(*) from pg_stat_activity
-            where datname = current_database() and application_name = 'gridloom revocations'
-            """
-        )
-    )
