@@ -85,7 +85,7 @@ simulate: $(VENV)/dev.stamp ## live random lives of many users against an indepe
 month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds, and recompute them from the answers (SEEDS=5 DAYS=30)
 	MONTH_SEEDS=$(or $(SEEDS),5) MONTH_DAYS=$(or $(DAYS),30) $(BIN)/pytest -s -m slow tests/delivery/test_service_month.py
 
-openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations, and the SDK's types from it
+openapi: $(VENV)/dev.stamp schema ## write anew what is generated: openapi.json from the declared operations, the SDK's types from it, and the schema
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json
 	$(BIN)/python -m sdk.generate
 
