@@ -299,7 +299,9 @@ class TestATextOfTheHouse:
     def test_names_who_acts(self):
         """A caller, a member, a process; `nobody` is a user of the operating system."""
         pages = [*sorted((self.ROOT / "docs").rglob("*.md")), self.ROOT / "README.md", self.ROOT / "CONTRIBUTING.md"]
-        pages = [path for path in pages if path.parent.name != "schema"]  # remarks of migrations, which are never edited
+        pages = [
+            path for path in pages if path.parent.name != "schema"
+        ]  # remarks of migrations, which are never edited
         nameless = [
             f"{path.relative_to(self.ROOT)}: {line.strip()}"
             for path in [*MODULES, *CLIENT_MODULES, *pages]
