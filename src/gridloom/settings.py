@@ -62,6 +62,16 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
     trusted_proxies: tuple[Network, ...] = ()
+    feeds: tuple[str, ...] = ()
+    feed_smard_url: str | None = None
+    feed_energy_charts_url: str | None = None
+    feed_entsoe_url: str | None = None
+    feed_regelleistung_url: str | None = None
+    feed_netztransparenz_url: str | None = None
+    feed_netztransparenz_token_url: str | None = None
+    entsoe_token: str | None = field(default=None, repr=False)
+    netztransparenz_client_id: str | None = field(default=None, repr=False)
+    netztransparenz_client_secret: str | None = field(default=None, repr=False)
     security_contact: str = "mailto:security@localhost"
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
@@ -235,6 +245,43 @@ def _read_origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+FEED_NAMES = ("smard", "energy-charts", "entsoe", "regelleistung", "netztransparenz")
+
+
+def _read_feeds(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    unknown = [name for name in names if name not in FEED_NAMES]
+    if unknown:
+        raise ValueError(f"must list feeds out of {', '.join(FEED_NAMES)}, not {unknown[0]!r}")
+    return names
+
+
+def _read_origin(text: str) -> str:
+    """Scheme and host of a source that is replaced."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.path not in ("", "/"):
+        raise ValueError("must be a scheme and a host such as https://feeds.example.org, without a path")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must be a scheme and a host, without a user name or password")
+    return text.rstrip("/")
+
+
+_MAX_SECRET_BYTES = 16 * 1024
+
+
+def _read_secret_file(text: str) -> str:
+    """The content of a file: how secrets are handed to containers."""
+    path = Path(text).expanduser()
+    try:
+        with path.open("rb") as file:
+            secret = file.read(_MAX_SECRET_BYTES + 1).decode("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"names a file that cannot be read: {text!r}") from None
+    if not secret or len(secret) >= _MAX_SECRET_BYTES:
+        raise ValueError(f"names a file without a secret: {text!r}")
+    return secret
+
+
 _SHARE = "shares."
 
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -287,6 +334,19 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_TRUSTED_PROXIES": ("trusted_proxies", _read_networks),
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _read_switch),
     "GRIDLOOM_SECURITY_CONTACT": ("security_contact", _read_contact),
+    "GRIDLOOM_FEEDS": ("feeds", _read_feeds),
+    "GRIDLOOM_FEED_SMARD_URL": ("feed_smard_url", _read_origin),
+    "GRIDLOOM_FEED_ENERGY_CHARTS_URL": ("feed_energy_charts_url", _read_origin),
+    "GRIDLOOM_FEED_ENTSOE_URL": ("feed_entsoe_url", _read_origin),
+    "GRIDLOOM_FEED_REGELLEISTUNG_URL": ("feed_regelleistung_url", _read_origin),
+    "GRIDLOOM_FEED_NETZTRANSPARENZ_URL": ("feed_netztransparenz_url", _read_origin),
+    "GRIDLOOM_FEED_NETZTRANSPARENZ_TOKEN_URL": ("feed_netztransparenz_token_url", _read_origin),
+    "GRIDLOOM_ENTSOE_TOKEN_FILE": ("entsoe_token", _read_secret_file),
+    "GRIDLOOM_ENTSOE_TOKEN": ("entsoe_token", _read_text),
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID_FILE": ("netztransparenz_client_id", _read_secret_file),
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID": ("netztransparenz_client_id", _read_text),
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET_FILE": ("netztransparenz_client_secret", _read_secret_file),
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET": ("netztransparenz_client_secret", _read_text),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
     "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),

@@ -29,6 +29,10 @@ _TABLE: Final = (
         "INTRADAY_DE_LU", "EUR/MWh", "Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full)"
     ),
     PriceSeries("REBAP_DE", "EUR/MWh", "Imbalance price, the same for too much and too little"),
+    PriceSeries("ID_AEP_DE", "EUR/MWh", "Index of intraday trading that the imbalance price follows"),
+    PriceSeries("LOAD_FORECAST_DE", "MW", "Forecast of the load of Germany, as published the day before"),
+    PriceSeries("WIND_FORECAST_DE", "MW", "Forecast of wind on land and at sea, as published the day before"),
+    PriceSeries("SOLAR_FORECAST_DE", "MW", "Forecast of solar power, as published the day before"),
     PriceSeries("FCR_DE", "EUR/MW/h", "FCR settlement price, per hour of the block"),
     *(
         PriceSeries(
@@ -43,6 +47,12 @@ _TABLE: Final = (
 )
 SERIES: Final[Mapping[str, PriceSeries]] = MappingProxyType({series.name: series for series in _TABLE})
 
+MANUAL: Final = "MANUAL"
+SIMULATOR: Final = "SIMULATOR"
+FEED_SOURCES: Final = ("smard", "energy-charts", "entsoe", "regelleistung", "netztransparenz")
+SOURCES: Final = (MANUAL, *FEED_SOURCES, SIMULATOR)
+"""Whose a price is, in the order in which one prevails over the next."""
+
 CheckedKind = Literal["wholesale-trades", "fcr", "afrr-capacity"]
 
 
@@ -52,6 +62,18 @@ class PublishedPrice:
     start: datetime
     end: datetime
     price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPrice:
+    """A published price as it is recorded. Prices of a feed count from when the platform saw them first."""
+
+    series: str
+    start: datetime
+    end: datetime
+    price: Decimal
+    source: str
+    first_seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,29 +15,56 @@ from gridloom.platform.database.clock import platform_now_to_the_ms
 from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.statement import NamedStatement
-from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
+from gridloom.reference_prices.model import MANUAL, SOURCES, PublishedPrice, RecordedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260
 """The advisory lock of a price import."""
 
 
-async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -> tuple[int, int]:
+async def lock_prices_for_change(db: Database) -> None:
+    """Until this transaction ends no other one changes a price."""
+    await db.execute("select pg_advisory_xact_lock($1)", _WRITING)
+
+
+async def put_prices(
+    db: Database,
+    prices: Sequence[PublishedPrice],
+    by: UUID,
+    *,
+    source: str = MANUAL,
+    first_seen_at: Sequence[datetime | None] | None = None,
+) -> tuple[int, int]:
     """Write them, in the order of their key; how many were new and how many replaced.
 
     One request at a time: a replaced price is stored with the instant at which it stopped counting. So are prices of
-    shorter spans within one that is published later: an hour replaces its four quarter-hours.
+    shorter spans within one that is published later: an hour replaces its four quarter-hours. A price of a source that
+    prevails over this one stays, and what overlaps with it is left out. `first_seen_at`: of prices seen earlier.
     """
-    await db.execute("select pg_advisory_xact_lock($1)", _WRITING)
+    await lock_prices_for_change(db)
     rows = await db.fetch(
         """
-        with given as materialized (
+        with sent as materialized (
           select distinct on (series, start_at) *
-          from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::numeric[])
-            with ordinality as u(series, start_at, end_at, price, number)
+          from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::numeric[], $9::timestamptz[])
+            with ordinality as u(series, start_at, end_at, price, first_seen_at, number)
           order by series, start_at, number desc),
+        extent as materialized (
+          select series, min(start_at) as first, max(end_at) as last from sent
+          where $7::text <> ($8::text[])[1] group by series),
+        prevailing as materialized (
+          select p.series, p.start_at, p.end_at from extent e cross join lateral (
+            select * from reference_price i
+            where i.series = e.series and i.start_at < e.last and i.end_at > e.first
+              and (i.start_at >= e.first - interval '31 days' or i.end_at - i.start_at > interval '31 days')
+              and array_position($8::text[], i.source) < array_position($8::text[], $7)
+            offset 0) as p),
+        given as materialized (
+          select * from sent s where not exists (
+            select from prevailing p where p.series = s.series and p.start_at < s.end_at and p.end_at > s.start_at)),
         replaced as materialized (
           select p.* from reference_price p join given g using (series, start_at)
-          where (p.end_at, p.price) is distinct from (g.end_at, g.price)),
+          where (p.end_at, p.price) is distinct from (g.end_at, g.price)
+            or $7 = ($8::text[])[1] and p.source <> $7),
         covered as materialized (
           select distinct on (p.series, p.start_at) p.*
           from given g cross join lateral (
@@ -51,16 +78,19 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
           delete from reference_price p using covered c where (p.series, p.start_at) = (c.series, c.start_at)),
         kept as (
           insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
-            superseded_at, superseded_by)
-          select series, start_at, end_at, price, recorded_at, recorded_by, $6::timestamptz, $5
+            source, first_seen_at, superseded_at, superseded_by)
+          select series, start_at, end_at, price, recorded_at, recorded_by, source, first_seen_at, $6::timestamptz, $5
           from (select * from replaced union all select * from covered) as former),
         written as (
-          insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by)
-          select series, start_at, end_at, price, $6::timestamptz, $5 from given order by series, start_at
+          insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by, source,
+            first_seen_at)
+          select series, start_at, end_at, price, $6::timestamptz, $5, $7, first_seen_at
+          from given order by series, start_at
           on conflict (series, start_at) do update
             set end_at = excluded.end_at, price = excluded.price, recorded_at = excluded.recorded_at,
-              recorded_by = excluded.recorded_by
+              recorded_by = excluded.recorded_by, source = excluded.source, first_seen_at = excluded.first_seen_at
             where (p.end_at, p.price) is distinct from (excluded.end_at, excluded.price)
+              or $7 = ($8::text[])[1] and p.source <> $7
           returning series, start_at)
         select exists (select from replaced k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
           count(*)::int as count
@@ -72,9 +102,34 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
         [price.price for price in prices],
         by,
         await platform_now_to_the_ms(db),
+        source,
+        list(SOURCES),
+        list(first_seen_at) if first_seen_at is not None else [None] * len(prices),
     )
     counts = {row["was_known"]: row["count"] for row in rows}
     return counts.get(False, 0), counts.get(True, 0)
+
+
+async def withdraw_prices(
+    db: Database, series: str, start: datetime, end: datetime, by: UUID
+) -> list[PublishedPrice]:
+    """Take away what was posted by hand and begins in the window; its versions stay."""
+    await lock_prices_for_change(db)
+    rows = await db.fetch(
+        """
+        with withdrawn as (
+          delete from reference_price where series = $1 and start_at >= $2 and start_at < $3 and source = $4
+          returning *),
+        kept as (
+          insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
+            source, first_seen_at, superseded_at, superseded_by)
+          select series, start_at, end_at, price, recorded_at, recorded_by, source, first_seen_at, $5::timestamptz, $6
+          from withdrawn)
+        select series, start_at as start, end_at as "end", price from withdrawn order by start_at
+        """,
+        series, start, end, MANUAL, await platform_now_to_the_ms(db), by,
+    )  # fmt: skip
+    return [PublishedPrice(**row) for row in rows]
 
 
 async def lock_prices_as_they_are(db: Database) -> None:
@@ -90,10 +145,12 @@ async def list_prices(
     after: datetime | None,
     limit: int,
     as_of: datetime | None = None,
-) -> list[PublishedPrice]:
+) -> list[RecordedPrice]:
     rows = await db.fetch(
         """
-        select series, start_at as start, end_at as "end", price from reference_price_version
+        select series, start_at as start, end_at as "end", price, source,
+          coalesce(first_seen_at, recorded_at) as first_seen_at
+        from reference_price_version
         where series = $1 and ($2::timestamptz is null or end_at > $2) and ($3::timestamptz is null or start_at < $3)
           and ($4::timestamptz is null or start_at > $4)
           and case when $6::timestamptz is null then superseded_at is null
@@ -102,7 +159,7 @@ async def list_prices(
         """,
         series, start, end, after, limit, as_of,
     )  # fmt: skip
-    return [PublishedPrice(**row) for row in rows]
+    return [RecordedPrice(**row) for row in rows]
 
 
 async def read_price_arrays(

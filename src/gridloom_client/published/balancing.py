@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
 from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, block, per_hour, quarter_hour
-from gridloom_client.published.tables import Row, read_rows
+from gridloom_client.published.tables import NamedFile, Row, read_rows
 
 _HOURS = "(00_04|04_08|08_12|12_16|16_20|20_24)"
 _FCR_BLOCK = re.compile(f"NEGPOS_{_HOURS}")
@@ -25,11 +24,12 @@ _FCR_PRICE = "GERMANY_SETTLEMENTCAPACITY_PRICE_[EUR/MW]"
 _CAPACITY_PRICE = "GERMANY_{kind}_CAPACITY_PRICE_[{unit}]"
 _UNITS = ("(EUR/MW)/h", "EUR/MW")  # per block until 2021-12-06
 _ENERGY_PRICE = "ENERGY_PRICE_[EUR/MWh]"
+_RESULT_PRICE = "GERMANY_{kind}_ENERGY_PRICE_[EUR/MWh]"
 _DIRECTION = "ENERGY_PRICE_PAYMENT_DIRECTION"
 _PAID_BY = {"GRID_TO_PROVIDER": 1, "PROVIDER_TO_GRID": -1}
 
 
-def read_fcr(path: Path) -> Iterator[PublishedPrice]:
+def read_fcr(path: NamedFile) -> Iterator[PublishedPrice]:
     """Settlement prices of the FCR tender, from EUR/MW for the block to EUR/MW per hour."""
     for row in read_rows(path, _FCR_PRICE):
         if row.is_missing(_FCR_PRICE) or ("TENDER_NUMBER" in row and row.number("TENDER_NUMBER") != 1):
@@ -38,7 +38,7 @@ def read_fcr(path: Path) -> Iterator[PublishedPrice]:
         yield PublishedPrice("FCR_DE", start, end, per_hour(row.number(_FCR_PRICE), start, end))
 
 
-def read_afrr_capacity(path: Path) -> Iterator[PublishedPrice]:
+def read_afrr_capacity(path: NamedFile) -> Iterator[PublishedPrice]:
     """Average and marginal capacity prices of the aFRR tender."""
     for row in read_rows(path, "PRODUCT"):
         if not row.is_missing("TYPE_OF_RESERVES") and row.text("TYPE_OF_RESERVES").lower() != "afrr":
@@ -62,7 +62,30 @@ def _capacity_column(row: Row, kind: str) -> tuple[str, str]:
     raise PublishedFileError(f"{row.place}: there is no column {_CAPACITY_PRICE.format(kind=kind, unit=_UNITS[0])}.")
 
 
-def read_afrr_energy(path: Path) -> Iterator[PublishedPrice]:
+def read_afrr_energy_results(path: NamedFile) -> Iterator[PublishedPrice]:
+    """From the overview of a day's results: the average and the marginal price of each quarter-hour.
+
+    Downward prices are published with what the provider pays as positive, and turned here.
+    """
+    for row in read_rows(path, "PRODUCT"):
+        if not row.is_missing("TYPE_OF_RESERVES") and row.text("TYPE_OF_RESERVES").lower() != "afrr":
+            continue
+        product = _read_product(row, "PRODUCT", _QUARTER_HOUR)
+        direction, number = product.split("_")
+        try:
+            start, end = quarter_hour(row.day("DELIVERY_DATE", "DATE_FROM"), int(number))
+        except ValueError as fault:
+            raise PublishedFileError(f"{row.place}, {product}: {fault}") from None
+        for kind in ("AVERAGE", "MARGINAL"):
+            name = _RESULT_PRICE.format(kind=kind)
+            if name not in row:
+                raise PublishedFileError(f"{row.place}: there is no column {name}.")
+            if not row.is_missing(name):
+                price = row.number(name) * (-1 if direction == "NEG" else 1)
+                yield PublishedPrice(f"AFRR_ENERGY_{direction}_DE_{kind}", start, end, price.quantize(MICRO))
+
+
+def read_afrr_energy(path: NamedFile) -> Iterator[PublishedPrice]:
     """From the list of anonymous energy bids: the average and the highest price of what was allocated, by period."""
     found = sorted(_energy_bids(path))
     for (day, product), group in groupby(found, key=lambda bid: (bid.day, bid.product)):
@@ -86,7 +109,7 @@ class _EnergyBid(NamedTuple):
     allocated_mw: Decimal
 
 
-def _energy_bids(path: Path) -> Iterator[_EnergyBid]:
+def _energy_bids(path: NamedFile) -> Iterator[_EnergyBid]:
     """Allocated bids, at the price as paid to the provider."""
     for row in read_rows(path, _ENERGY_PRICE):
         allocated = "ALLOCATED_CAPACITY_[MW]"

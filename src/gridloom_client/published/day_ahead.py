@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, wall_clock
-from gridloom_client.published.tables import read_rows
+from gridloom_client.published.tables import NamedFile, read_rows
 
 SERIES = "DAY_AHEAD_DE_LU"
 QUARTER_HOURS_SINCE = wall_clock(date(2025, 10, 1), 0)
@@ -21,7 +20,7 @@ _HOUR = timedelta(hours=1)
 _STEPS = (timedelta(minutes=15), _HOUR)
 
 
-def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
+def read_day_ahead(path: NamedFile) -> Iterator[PublishedPrice]:
     """Prices by quarter-hour, or by hour as they were until 2025-09-30; hours without a price are left out."""
     points = _csv_points(path) if path.suffix.lower() == ".csv" else _json_points(path)
     starts = [start for start, _ in points]
@@ -35,7 +34,7 @@ def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
             yield PublishedPrice(SERIES, start, start + step, Decimal(str(price)).quantize(MICRO))
 
 
-def _json_points(path: Path) -> list[tuple[datetime, float | None]]:
+def _json_points(path: NamedFile) -> list[tuple[datetime, float | None]]:
     try:
         document = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as fault:
@@ -43,7 +42,7 @@ def _json_points(path: Path) -> list[tuple[datetime, float | None]]:
     return _read_points(path, document)
 
 
-def _csv_points(path: Path) -> list[tuple[datetime, float | None]]:
+def _csv_points(path: NamedFile) -> list[tuple[datetime, float | None]]:
     """Rows of `start`, in UTC or with an offset, and `price`; each start once."""
     points: dict[datetime, float | None] = {}
     for row in read_rows(path, "start"):
@@ -59,7 +58,7 @@ def _csv_points(path: Path) -> list[tuple[datetime, float | None]]:
     return sorted(points.items())
 
 
-def _read_points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
+def _read_points(path: NamedFile, document: Any) -> list[tuple[datetime, float | None]]:
     try:
         if "unix_seconds" in document:
             unit = document.get("unit", "EUR / MWh").replace(" ", "")
@@ -76,7 +75,7 @@ def _read_points(path: Path, document: Any) -> list[tuple[datetime, float | None
     return sorted(points, key=lambda point: point[0])
 
 
-def _find_step(path: Path, starts: list[datetime], position: int) -> timedelta:
+def _find_step(path: NamedFile, starts: list[datetime], position: int) -> timedelta:
     """How long a price holds: until the next, or, for the last of a run, as long as the one before."""
     neighbours = starts[max(0, position - 1) : position + 2]
     steps = [after - before for before, after in pairwise(neighbours)]

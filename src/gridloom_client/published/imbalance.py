@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta, timezone
-from pathlib import Path
+from decimal import Decimal
 from typing import Final
 
 from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice
-from gridloom_client.published.tables import Row, read_rows
+from gridloom_client.published.tables import NamedFile, Row, read_rows
 
 SERIES: Final = "REBAP_DE"
 _SHORT, _LONG = "reBAP unterdeckt", "reBAP ueberdeckt"
@@ -18,7 +18,7 @@ _QUARTER_HOUR: Final = timedelta(minutes=15)
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(:00)?")
 
 
-def read_rebap(path: Path) -> Iterator[PublishedPrice]:
+def read_rebap(path: NamedFile) -> Iterator[PublishedPrice]:
     """Rows of `Datum;Zeitzone;von;bis;…;reBAP unterdeckt;reBAP ueberdeckt`; those without a price yet are left out.
 
     Each row says its zone, so the hour that the clock goes back is told apart. Short and long pay the same price.
@@ -29,10 +29,25 @@ def read_rebap(path: Path) -> Iterator[PublishedPrice]:
         price = row.number(_SHORT)
         if not row.is_missing(_LONG) and row.number(_LONG) != price:
             raise PublishedFileError(f"{row.place}: {_SHORT} and {_LONG} differ, and there is one price for both.")
-        start = _read_instant(row, "von")
-        if _read_instant(row, "bis") not in (start + _QUARTER_HOUR, start + _QUARTER_HOUR - timedelta(days=1)):
-            raise PublishedFileError(f"{row.place}: {row.text('von')} to {row.text('bis')} is not a quarter-hour.")
-        yield PublishedPrice(SERIES, start, start + _QUARTER_HOUR, price.quantize(MICRO))
+        yield _read_price(row, SERIES, price)
+
+
+def read_id_aep(path: NamedFile) -> Iterator[PublishedPrice]:
+    """The index of intraday trading that the imbalance price follows, in files of the same form."""
+    name: str | None = None
+    for row in read_rows(path, "Zeitzone"):
+        name = name or next((column for column in row.columns if "aep" in column.lower().replace("-", "")), None)
+        if name is None:
+            raise PublishedFileError(f"{path.name} has no column of the ID AEP.")
+        if not row.is_missing(name):
+            yield _read_price(row, "ID_AEP_DE", row.number(name))
+
+
+def _read_price(row: Row, series: str, price: Decimal) -> PublishedPrice:
+    start = _read_instant(row, "von")
+    if _read_instant(row, "bis") not in (start + _QUARTER_HOUR, start + _QUARTER_HOUR - timedelta(days=1)):
+        raise PublishedFileError(f"{row.place}: {row.text('von')} to {row.text('bis')} is not a quarter-hour.")
+    return PublishedPrice(series, start, start + _QUARTER_HOUR, price.quantize(MICRO))
 
 
 def _read_instant(row: Row, name: str) -> datetime:

@@ -3,20 +3,50 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gridloom_client.published.prices import PublishedFileError
 
-MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e"})
+MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e", "n.e."})
+_ZIP = b"PK\x03\x04"
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d")
+
+
+class NamedFile(Protocol):
+    """What is read: a path, or `FileContent`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def suffix(self) -> str: ...
+    def read_bytes(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file that is no path: an answer over HTTP, or standard input."""
+
+    name: str
+    body: bytes = field(repr=False)
+
+    @property
+    def suffix(self) -> str:
+        """By what it holds, since its name need not tell."""
+        if self.body.startswith(_ZIP):
+            return ".xlsx"
+        return ".json" if self.body.lstrip()[:1] in (b"{", b"[") else ".csv"
+
+    def read_bytes(self) -> bytes:
+        return self.body
 
 
 class Row:
@@ -25,6 +55,10 @@ class Row:
     def __init__(self, place: str, cells: dict[str, Any]) -> None:
         self.place = place
         self._cells = cells
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._cells)
 
     def __contains__(self, name: str) -> bool:
         return name in self._cells
@@ -71,7 +105,7 @@ class Row:
         raise PublishedFileError(f"{self.place}: {text!r} is not a day.")
 
 
-def read_rows(path: Path, needed: str) -> Iterator[Row]:
+def read_rows(path: NamedFile, needed: str) -> Iterator[Row]:
     """The rows of a file below the header, which is the first row that has the needed column."""
     lines = _xlsx_lines(path) if path.suffix.lower() in (".xlsx", ".xlsm") else _csv_lines(path)
     names: list[str] | None = None
@@ -87,25 +121,26 @@ def read_rows(path: Path, needed: str) -> Iterator[Row]:
         raise PublishedFileError(f"{path.name} has no column {needed}.")
 
 
-def _xlsx_lines(path: Path) -> Iterator[list[Any]]:
+def _xlsx_lines(path: NamedFile) -> Iterator[list[Any]]:
     # Loaded when first needed: it takes as long as all the rest of the command.
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
-        workbook = load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError) as fault:
+        workbook = load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+        sheet = workbook.worksheets[0]
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError, IndexError, SyntaxError, ValueError) as fault:
         raise PublishedFileError(f"{path.name} is not a spreadsheet: {fault}.") from None
     try:
-        for line in workbook.worksheets[0].iter_rows(values_only=True):
+        for line in sheet.iter_rows(values_only=True):
             yield list(line)
     finally:
         workbook.close()
 
 
-def _csv_lines(path: Path) -> Iterator[list[Any]]:
+def _csv_lines(path: NamedFile) -> Iterator[list[Any]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (UnicodeDecodeError, OSError) as fault:
         raise PublishedFileError(f"{path.name} cannot be read: {fault}.") from None
     first = text.split("\n", 1)[0]

@@ -1,0 +1,1 @@
+"""Feeds: market data that the platform pulls from public sources by itself."""
