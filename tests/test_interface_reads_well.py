@@ -250,7 +250,9 @@ class TestAnExample:
             if {'"text"', '"name":'}
             & set(re.findall(r'"text"|(?<=[{])"name":(?= [{[])', json.dumps(content["example"])))
         ]
-        assert placeholders == [], "give their fields an example in gridloom/platform/http/openapi/field_descriptions.toml"
+        assert placeholders == [], (
+            "give their fields an example in gridloom/platform/http/openapi/field_descriptions.toml"
+        )
 
     def test_of_a_body_is_taken_by_its_operation(self):
         assert bodies()

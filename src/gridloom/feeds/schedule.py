@@ -62,9 +62,7 @@ def window_of_days(first: date, last: date) -> Window:
     return Window(market_day_window(first).start, market_day_window(last).end)
 
 
-def plan_look(
-    topic: Topic, state: TopicState, complete: Collection[date], now: datetime, *, preferred: bool
-) -> Look:
+def plan_look(topic: Topic, state: TopicState, complete: Collection[date], now: datetime, *, preferred: bool) -> Look:
     """What is missing is asked for again and again, ever more rarely; what is complete once more for revisions."""
     newest = newest_day(topic, now, preferred=preferred)
     opening = due_from(topic, newest + timedelta(days=1), preferred=preferred)
@@ -80,7 +78,12 @@ def plan_look(
         pause = _find_pause(state, now - since)
         # Older gaps with the first look for a day and then rarely: some sources are asked day by day.
         fills_gaps = asked_at is None or asked_at < since or now - asked_at >= _RARELY or state.failures > 0
-        return Look(window_of_days(missing[0] if fills_gaps else missing[-1], newest), min(now + pause, *coming), missing, newest)
+        return Look(
+            window_of_days(missing[0] if fills_gaps else missing[-1], newest),
+            min(now + pause, *coming),
+            missing,
+            newest,
+        )
     revision = due_from(topic, newest, preferred=preferred) + topic.revised_after
     if asked_at is not None and asked_at < revision <= now:
         first = newest - timedelta(days=topic.revised_days - 1)

@@ -110,9 +110,7 @@ async def put_prices(
     return counts.get(False, 0), counts.get(True, 0)
 
 
-async def withdraw_prices(
-    db: Database, series: str, start: datetime, end: datetime, by: UUID
-) -> list[PublishedPrice]:
+async def withdraw_prices(db: Database, series: str, start: datetime, end: datetime, by: UUID) -> list[PublishedPrice]:
     """Take away what was posted by hand and begins in the window; its versions stay."""
     await lock_prices_for_change(db)
     rows = await db.fetch(

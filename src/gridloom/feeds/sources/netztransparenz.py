@@ -85,7 +85,9 @@ class Netztransparenz:
             if answer.status == _NO_DATA or not answer.body.strip():
                 continue
             if b"\x00" in answer.body or not answer.body.removeprefix(b"\xef\xbb\xbf").startswith(b"Datum;"):
-                raise UnexpectedAnswer(f"The answer is no table that begins with Datum, but {describe_body(answer.body)}.")
+                raise UnexpectedAnswer(
+                    f"The answer is no table that begins with Datum, but {describe_body(answer.body)}."
+                )
             prices += _read_table(topic, answer)
         return check_reading(topic, window, prices)
 

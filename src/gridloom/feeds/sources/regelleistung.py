@@ -79,5 +79,3 @@ def _read_sheet(topic: Topic, day: date, answer: Answer) -> list[PublishedPrice]
 
 def _count_needed(topic: Topic, day: date) -> int:
     return period_count(day) if topic is AFRR_ENERGY else len(BLOCK_START_HOURS)
-
-
