@@ -106,7 +106,7 @@ class TestAField:
             and call.func.id == "Meta"
             and {keyword.arg for keyword in call.keywords} & {"description", "examples"}
         }
-        assert described == set(), "say what fields mean in gridloom/platform/http/openapi/field_descriptions.toml"
+        assert described == set(), "say what fields mean in gridloom/field_descriptions.toml"
 
     def test_that_is_described_exists(self):
         whole = (SOURCE.parents[1] / "openapi.json").read_text()

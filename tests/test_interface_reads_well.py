@@ -169,7 +169,7 @@ class TestDescriptions:
             for name, field in schema.get("properties", {}).items()
             if owner != "Problem" and not field.get("description")
         ]
-        assert missing == [], "say what they mean in gridloom/platform/http/openapi/field_descriptions.toml"
+        assert missing == [], "say what they mean in gridloom/field_descriptions.toml"
 
     def test_stand_beside_every_parameter(self):
         missing = {
@@ -178,7 +178,7 @@ class TestDescriptions:
             for parameter in map(resolved, each["parameters"])
             if not parameter.get("description")
         }
-        assert missing == set(), "say what they mean in gridloom/platform/http/openapi/field_descriptions.toml"
+        assert missing == set(), "say what they mean in gridloom/field_descriptions.toml"
 
     def test_that_are_shared_by_a_name_are_of_fields_of_one_type(self):
         """A phrase such as "Energy, MWh" is not true of a field that is an object."""
@@ -250,9 +250,7 @@ class TestAnExample:
             if {'"text"', '"name":'}
             & set(re.findall(r'"text"|(?<=[{])"name":(?= [{[])', json.dumps(content["example"])))
         ]
-        assert placeholders == [], (
-            "give their fields an example in gridloom/platform/http/openapi/field_descriptions.toml"
-        )
+        assert placeholders == [], "give their fields an example in gridloom/field_descriptions.toml"
 
     def test_of_a_body_is_taken_by_its_operation(self):
         assert bodies()

@@ -21,6 +21,8 @@ from gridloom.delivery.performance import routes as delivery_performance
 from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
+from gridloom.feeds import lifespan as feeds_lifespan
+from gridloom.feeds import routes as feeds
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
@@ -144,6 +146,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     revenue_statements,
     statements,
     reference_prices,
+    feeds,
     proposals,
     forecasts,
     valuations,
@@ -172,6 +175,7 @@ LIFESPANS: tuple[Lifespan, ...] = (
     monitoring.lifespan,
     bid_batching.bid_batcher_lifespan,
     optimiser.optimiser_lifespan,
+    feeds_lifespan.lifespan,
     run_jobs,
 )
 """Lifespans of each process: entered in this order once the pool is open, left in the reverse."""

@@ -20,6 +20,8 @@ from gridloom.delivery.runs import drift, due_gates
 from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.delivery.runs.drift import READ_PRICE_FORECAST, enqueue_trades
 from gridloom.delivery.runs.store import read_failed_at
+from gridloom.feeds import jobs as feed_jobs
+from gridloom.feeds.recording import restore_values
 from gridloom.kernel.dependency import Dependency
 from gridloom.monitoring import quota as telemetry_quota
 from gridloom.monitoring.compaction import jobs as telemetry_folding
@@ -41,7 +43,7 @@ from gridloom.platform.identity.member_notices import RECORD_EVENT
 from gridloom.platform.jobs import jobs_of, register_jobs
 from gridloom.platform.upkeep import key_expiry, retention
 from gridloom.reference_prices.model import PublishedPrice
-from gridloom.reference_prices.routes import PRICES_CHANGED
+from gridloom.reference_prices.routes import PRICES_CHANGED, RESTORE_PRICES
 from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
@@ -59,6 +61,7 @@ JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     forecast_publishing,
     drift,
     due_gates,
+    feed_jobs,
     key_expiry,
     optimisation_jobs,
     retention,
@@ -87,6 +90,7 @@ def provide_dependencies() -> None:
     READ_BACKED_AVAILABILITY.provide(read_backed_availability)
     EMIT_AVAILABILITY_CHANGED.provide(emit_availability_changed)
     PRICES_CHANGED.provide(_follow_prices)
+    RESTORE_PRICES.provide(restore_values)
     READ_PRICE_FORECAST.provide(read_median_prices)
     DISPATCH_FAILED_AT.provide(read_failed_at)
     RECORD_EVENT.provide(record_event)

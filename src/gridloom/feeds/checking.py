@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from gridloom.feeds.model import Reading, Topic
@@ -90,7 +91,7 @@ def _describe_part(topic: Topic, day: date, series: dict[str, list[PublishedPric
 
 def check_order(starts: Sequence[datetime], what: str) -> None:
     """Lists by instant are ascending: an hour that comes twice on the wall clock shows here if it was mixed up."""
-    for before, after in zip(starts, starts[1:], strict=False):
+    for before, after in pairwise(starts):
         if after <= before:
             raise UnexpectedAnswer(
                 f"{what}: {format_instant(after)} follows {format_instant(before)}, so its order is not by time."

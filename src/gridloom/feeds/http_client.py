@@ -56,21 +56,24 @@ class FeedClient:
         if self._pool is not None:
             await self._pool.aclose()
 
-    async def converse(self, conversation: Conversation[T], tally: PullTally) -> T:
-        """Put its questions one after the other; what it makes of the answers."""
+    async def converse(self, conversation: Conversation[T], tally: PullTally, *, reuses: bool = False) -> T:
+        """Put its questions one after the other; what it makes of the answers.
+
+        `reuses`: what was answered within the last minute is not asked for again.
+        """
         try:
             question = next(conversation)
             while True:
-                answer = await self._ask(question, tally)
+                answer = await self._ask(question, tally, reuses)
                 question = conversation.send(answer)
         except StopIteration as ended:
             result: T = ended.value
             return result
 
-    async def _ask(self, question: Question, tally: PullTally) -> Answer:
+    async def _ask(self, question: Question, tally: PullTally, reuses: bool) -> Answer:
         if not tally.asked:
             tally.asked = question.shown
-        known = self._answers.get(question.url)
+        known = self._answers.get(question.url) if reuses else None
         if known is not None and time.monotonic() - known[0] < REUSED_FOR_S:
             tally.http_status = known[1].status
             return known[1]
@@ -122,7 +125,8 @@ class FeedClient:
             raise UnexpectedAnswer(f"{question.shown} is encoded as {encoding[:40]!r}, which was not asked for.")
         if 300 <= response.status < 400:
             raise UnexpectedAnswer(
-                f"{question.shown} redirects ({response.status}) to {found.get('location', '')[:200]!r}; none is followed."
+                f"{question.shown} redirects ({response.status}) to {found.get('location', '')[:200]!r}, "
+                "and no redirect is followed."
             )
         tally.hashes.append(hash_body(body))
         return Answer(response.status, body, found.get("content-type", "")), found.get("retry-after")

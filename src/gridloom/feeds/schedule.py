@@ -78,12 +78,8 @@ def plan_look(topic: Topic, state: TopicState, complete: Collection[date], now: 
         pause = _find_pause(state, now - since)
         # Older gaps with the first look for a day and then rarely: some sources are asked day by day.
         fills_gaps = asked_at is None or asked_at < since or now - asked_at >= _RARELY or state.failures > 0
-        return Look(
-            window_of_days(missing[0] if fills_gaps else missing[-1], newest),
-            min(now + pause, *coming),
-            missing,
-            newest,
-        )
+        first = missing[0] if fills_gaps else missing[-1]
+        return Look(window_of_days(first, newest), min(now + pause, *coming), missing, newest)
     revision = due_from(topic, newest, preferred=preferred) + topic.revised_after
     if asked_at is not None and asked_at < revision <= now:
         first = newest - timedelta(days=topic.revised_days - 1)

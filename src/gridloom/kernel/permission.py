@@ -23,6 +23,7 @@ class Permission(StrEnum):
     MANAGE_AUCTIONS = "Manage:auctions"
     READ_REVENUE = "Read:revenue"
     CREATE_SETTLEMENTS = "Create:settlements"
+    CREATE_REFERENCE_PRICES = "Create:reference-prices"
     CREATE_TRADES = "Create:trades"
     CREATE_OPTIMISATIONS = "Create:optimisations"
     MANAGE_ORGANISATION = "Manage:organisation"

@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta
 
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
+from gridloom.kernel.problem import NotFound, PayloadTooLarge
 from gridloom.physical_assets.window_query import check_order
 from gridloom.platform.database.pool import Database
-from gridloom.platform.http import BULK, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
+from gridloom.platform.http import (
+    BULK,
+    PARQUET,
+    BodyFormat,
+    Instant,
+    Page,
+    Paging,
+    QueryParameters,
+    Request,
+    ResponseBody,
+    operation,
+)
 from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.platform.http.response_fields import view_of
 from gridloom.platform.identity.authorization import authorize_asset
 from gridloom.reference_prices import store
-from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
+from gridloom.reference_prices.decoding import NewReferencePrice, SeriesName, read_prices
+from gridloom.reference_prices.model import (
+    MANUAL,
+    SERIES,
+    SIMULATOR,
+    SOURCES,
+    CheckedKind,
+    PublishedPrice,
+    RecordedPrice,
+)
 from gridloom.settlements.as_of import PRICES, AsOf, AsOfTooEarly, check_as_of
+from gridloom.settlements.decoding import BULK_FORMATS, MAX_ROWS
 from gridloom.settlements.model import Counts
 from gridloom.settlements.store import asset_keys
 from gridloom.settlements.views import AssetKey
 
 TAG = "Reference prices"
-MAX_ROWS = 100_000
-MAX_INLINE_ROWS = 2_000
-
-SeriesName = Annotated[str, Meta(extra_json_schema={"enum": list(SERIES)})]
-Price = Annotated[float, Meta(ge=-1_000_000, le=1_000_000)]
-
-
-class NewReferencePrice(RequestBody):
-    """A published price; key: series and start."""
-
-    series: SeriesName
-    start: Instant
-    end: Instant
-    price: Price
 
 
 class ReferencePrice(ResponseBody):
@@ -49,50 +59,79 @@ class ReferencePrice(ResponseBody):
     start: datetime
     end: datetime
     price: Decimal
+    source: Annotated[str, Meta(extra_json_schema={"enum": list(SOURCES)})]
+    first_seen_at: datetime
 
 
 PRICES_CHANGED: Dependency[Callable[[Database, Sequence[PublishedPrice]], Awaitable[None]]] = Dependency(
     "what rests on published prices, to be made anew when they change"
 )
+RESTORE_PRICES: Dependency[Callable[[Database, Sequence[PublishedPrice]], Awaitable[int]]] = Dependency(
+    "what sources say where prices posted by hand stood"
+)
+
+
+def _format_prices() -> BodyFormat:
+    _, components = msgspec.json.schema_components([NewReferencePrice], ref_template="#/components/schemas/{name}")
+    schema = {"type": "array", "minItems": 1, "maxItems": MAX_ROWS, "items": components["NewReferencePrice"]}
+    return replace(BULK, media_types=BULK_FORMATS, schema=schema)
 
 
 @operation(
     "POST",
     "/reference-prices",
     summary="Load published prices",
-    access=Permission.CREATE_SETTLEMENTS,
+    access=Permission.CREATE_REFERENCE_PRICES,
     problems=(PayloadTooLarge,),
+    transaction="manual",
 )
-async def record_reference_prices(request: Request, body: Annotated[list[NewReferencePrice], BULK]) -> Counts:
-    """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
-    prices = _read_prices(body) if len(body) <= MAX_INLINE_ROWS else await asyncio.to_thread(_read_prices, body)
-    inserted, replaced = await store.put_prices(request.db, prices, request.caller.id)
+async def record_reference_prices(request: Request, body: Annotated[bytes, _format_prices()]) -> Counts:
+    """Known again by series and start: the same row changes nothing, another is its next version. All rows or none.
+
+    Prices posted by hand prevail over those of feeds until they are deleted.
+    """
+    is_long = len(body) > SUBPROCESS_MIN_BYTES or request.content_type == PARQUET
+    if is_long:
+        prices = await run_in_subprocess(request.holder, read_prices, body, request.content_type)
+    else:
+        prices = await asyncio.to_thread(read_prices, body, request.content_type)
+    source = SIMULATOR if request.holder is None else MANUAL
+    db = await request.begin()
+    inserted, replaced = await store.put_prices(db, prices, request.caller.id, source=source)
     if inserted or replaced:
-        await PRICES_CHANGED.get()(request.db, prices)
-    counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
-    request.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
+        await PRICES_CHANGED.get()(db, prices)
+    received = len(prices)
+    counts = Counts(received=received, inserted=inserted, replaced=replaced, unchanged=received - inserted - replaced)
+    request.audit_details.update(received=received, inserted=inserted, replaced=replaced)
     return counts
 
 
-def _read_prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
-    if len(rows) > MAX_ROWS:
-        raise PayloadTooLarge(f"A request holds up to {MAX_ROWS} rows, and this one {len(rows)}.")
-    errors = [error for position, row in enumerate(rows) for error in _validate_row(position, row)]
-    if errors:
-        raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
-    return [
-        PublishedPrice(row.series, row.start, row.end, Decimal(str(row.price)).quantize(Decimal("0.000001")))
-        for row in rows
-    ]
+class WithdrawalQuery(QueryParameters, kw_only=True):
+    series: SeriesName
+    start: Instant
+    end: Instant
 
 
-def _validate_row(position: int, row: NewReferencePrice) -> list[FieldError]:
-    found = []
-    if row.series not in SERIES:
-        found.append(FieldError(f"/{position}/series", f"is not one of {', '.join(SERIES)}"))
-    if row.start >= row.end:
-        found.append(FieldError(f"/{position}/end", "is not after the start"))
-    return found
+@operation(
+    "DELETE",
+    "/reference-prices",
+    summary="Withdraw prices posted by hand",
+    access=Permission.CREATE_REFERENCE_PRICES,
+)
+async def delete_reference_prices(request: Request, query: WithdrawalQuery) -> None:
+    """Those of a series that begin in the window. Their versions stay, and what a feed says counts again."""
+    _check_series(query.series)
+    check_order(query.start, query.end)
+    withdrawn = await store.withdraw_prices(request.db, query.series, query.start, query.end, request.caller.id)
+    restored = await RESTORE_PRICES.get()(request.db, withdrawn)
+    if withdrawn:
+        await PRICES_CHANGED.get()(request.db, withdrawn)
+    request.audit_details.update(withdrawn=len(withdrawn), restored=restored)
+
+
+def _check_series(name: str) -> None:
+    if name not in SERIES:
+        raise parameter_error("query", "series", f"is not one of {', '.join(SERIES)}")
 
 
 class ReferencePriceQuery(Paging, kw_only=True):
@@ -113,8 +152,7 @@ class ReferencePriceQuery(Paging, kw_only=True):
 )
 async def list_reference_prices(request: Request, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start, as it is or as it was known at an instant."""
-    if query.series not in SERIES:
-        raise parameter_error("query", "series", f"is not one of {', '.join(SERIES)}")
+    _check_series(query.series)
     check_order(query.start, query.end)
     await check_as_of(request.db, query.as_of, PRICES)
     prices = await store.list_prices(
@@ -124,8 +162,8 @@ async def list_reference_prices(request: Request, query: ReferencePriceQuery) ->
     return Page([_view_price(price) for price in page.items], page.next_cursor)
 
 
-def _view_price(price: PublishedPrice) -> ReferencePrice:
-    return ReferencePrice(series=price.series, start=price.start, end=price.end, price=price.price.normalize() + 0)
+def _view_price(price: RecordedPrice) -> ReferencePrice:
+    return view_of(ReferencePrice, price, price=price.price.normalize() + 0)
 
 
 class DeviationQuery(Paging, kw_only=True):

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from itertools import islice
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -30,13 +30,14 @@ MAX_FIELDS: Final = 10
 MAX_COLUMNS: Final = 100
 MAX_HEADER: Final = 10_000
 MAX_LINE_BYTES: Final = 16 * 1024
+S = TypeVar("S", bound=msgspec.Struct)
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
 
 class InvalidRows(Exception):
     """Rows that cannot be read, up to a hundred of them with their fault, beside those that can."""
 
-    def __init__(self, errors: Sequence[FieldError], total: int, sound: Mapping[int, Row]) -> None:
+    def __init__(self, errors: Sequence[FieldError], total: int, sound: Mapping[int, Any]) -> None:
         super().__init__(errors, total)
         self.errors = errors
         self.total = total
@@ -46,7 +47,12 @@ class InvalidRows(Exception):
 
 def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
     """The rows of a bulk request; `InvalidRows` has those that can be read beside the faults of the others."""
-    rows = _READERS[media_type](kind.row, body)
+    return read_rows_of(kind.row, body, media_type)
+
+
+def read_rows_of(row: type[S], body: bytes, media_type: str) -> Sequence[S]:
+    """The same for rows of any struct."""
+    rows: Sequence[S] = _READERS[media_type](row, body)
     if not rows:
         raise BadRequest.at("", "At least one row is needed and none was sent.", "no rows")
     _reject_too_many(len(rows))
@@ -87,7 +93,7 @@ def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
 
 def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     reject_long_numbers(body)
-    _reject_crowd(body, b'"assetID"')
+    _reject_crowd(body, f'"{_find_mark(row)}"'.encode())
     try:
         return _join_slices(decode_in_batches(body, _array_decoder(row).decode, lines=False))
     except msgspec.ValidationError:
@@ -103,6 +109,11 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
         raise BadRequest.at("", f"The body is not JSON: {error}.", "not JSON") from None
     _reject_too_many(len(parts))
     return _read_each(row, parts, _row_decoder(row).decode)
+
+
+def _find_mark(row: type[Row]) -> str:
+    """A field that every row has."""
+    return next(field.encode_name for field in msgspec.structs.fields(row) if field.required)
 
 
 def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
@@ -290,7 +301,7 @@ def _locate_fault(row: type[Row], position: int, error: Exception) -> FieldError
     return FieldError(f"/{position}", str(error))
 
 
-_READERS: Final[dict[str, Callable[[type[Row], bytes], Sequence[Row]]]] = {
+_READERS: Final[dict[str, Callable[[type[Any], bytes], Sequence[Any]]]] = {
     JSON: _read_json,
     NDJSON: _read_ndjson,
     CSV: _read_csv,

@@ -88,7 +88,7 @@ def _split_days(window: Window, most: int) -> Iterator[Window]:
         first = until + timedelta(days=1)
 
 
-# --- XML by local names, since the namespace's version changes ---------------------------------------------------------
+# --- XML by local names, since the namespace's version changes ------------------------------------------------------
 
 
 def _parse(answer: Answer) -> etree._Element:

@@ -36,9 +36,10 @@ class Regelleistung:
         self._root = address or self.address
 
     def ask(self, topic: Topic, window: Window) -> Conversation[list[tuple[date, Answer]]]:
-        answers = []
+        answers: list[tuple[date, Answer]] = []
         for day in market_days_in(window):
-            answers.append((day, (yield self._question(topic, day))))
+            answer = yield self._question(topic, day)
+            answers.append((day, answer))
         return answers
 
     def _question(self, topic: Topic, day: date) -> Question:
@@ -72,7 +73,7 @@ def _read_sheet(topic: Topic, day: date, answer: Answer) -> list[PublishedPrice]
         found = list(_READERS[topic.name][2](file))
     except PublishedFileError as fault:
         raise UnexpectedAnswer(str(fault)) from None
-    except Exception as fault:  # a sheet can be broken in more ways than its reader names
+    except Exception as fault:  # noqa: BLE001  # a sheet can be broken in more ways than its reader names
         raise UnexpectedAnswer(f"The sheet of {day} cannot be read: {type(fault).__name__}.") from None
     return [PublishedPrice(one.series, one.start, one.end, one.price) for one in found]
 

@@ -31,11 +31,12 @@ class _File(msgspec.Struct):
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """One file of one filter."""
+    """One file of one filter, and what of it is wanted: a week has hourly and quarter-hourly days only once."""
 
     filter: int
     resolution: str
     start: datetime
+    wanted: Window
 
 
 class Smard:
@@ -63,7 +64,7 @@ class Smard:
                 for start in _find_files(index, part):
                     name = f"{number}_{region}_{resolution}_{round(start.timestamp() * 1000)}.json"
                     answer = yield self._question(f"{number}/{region}/{name}")
-                    answers.append((_Part(number, resolution, start), answer))
+                    answers.append((_Part(number, resolution, start, part), answer))
         return answers
 
     def _question(self, path: str) -> Question:
@@ -130,7 +131,7 @@ def _read_file(part: _Part, answer: Answer) -> list[tuple[datetime, Decimal]]:
     return [
         (start, read_micros(value, f"{what}: {format_instant(start)}"))
         for start, (_, value) in zip(starts, file.series, strict=True)
-        if value is not None
+        if value is not None and start in part.wanted
     ]
 
 

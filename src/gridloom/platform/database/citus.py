@@ -50,7 +50,8 @@ _LOCAL_TABLES: Final = """
 schema_migration environment sandbox_clock sandbox_walk sandbox_simulator write_probe idempotency session refresh_token
 console_session sign_in_network two_phase_commit version_start statement_run statement_draft statement_month rate_limit
 request_bucket login_throttle job job_turn stream_lease telemetry_usage event_outbox event_head delivery_zone
-feed feed_topic feed_day feed_value feed_run delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
+delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
+feed feed_topic feed_day feed_value feed_run
 """
 
 PLACEMENTS: Final = (

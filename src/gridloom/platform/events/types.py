@@ -138,6 +138,28 @@ class ForecastPublished(ResponseBody):
     known_until: date
 
 
+class FeedLate(ResponseBody):
+    feed: str
+    series: list[str]
+    delivery_day: date
+    late_since: datetime
+
+
+class FeedDiffers(ResponseBody):
+    feed: str
+    other_feed: str
+    series: str
+    start: datetime
+    periods: int
+    difference: float
+
+
+class FeedFailed(ResponseBody):
+    feed: str
+    series: list[str]
+    fault: str
+
+
 class StatementIssued(ResponseBody):
     statement_id: UUID
     number: str
@@ -325,6 +347,21 @@ _TYPES = (
         "forecast.published",
         ForecastPublished,
         "The forecast of the next day's prices was published, an hour before the day-ahead auction closes.",
+    ),
+    EventType(
+        "feed.late",
+        FeedLate,
+        "Published data of a day is not there when it should be; the next source is asked. Emitted once until it is.",
+    ),
+    EventType(
+        "feed.differs",
+        FeedDiffers,
+        "Two sources say different values for the same series: from when on, how often, and by how much at most.",
+    ),
+    EventType(
+        "feed.failed",
+        FeedFailed,
+        "A source does not answer again and again, or answers what cannot be right. Emitted once until it is well.",
     ),
     EventType(
         "statement.issued",

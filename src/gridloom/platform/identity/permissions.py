@@ -25,7 +25,9 @@ class Role(StrEnum):
 _READING: Final = frozenset(permission for permission in Permission if permission.startswith("Read:"))
 
 # Running the market is the operator's alone, whatever role a participant's member holds.
-OPERATOR_ONLY: Final = frozenset({Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS})
+OPERATOR_ONLY: Final = frozenset(
+    {Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS, Permission.CREATE_REFERENCE_PRICES}
+)
 
 ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
     Role.ADMIN: frozenset(Permission),
@@ -40,6 +42,7 @@ ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
         Permission.CREATE_BIDS,
         Permission.MANAGE_AUCTIONS,
         Permission.CREATE_SETTLEMENTS,
+        Permission.CREATE_REFERENCE_PRICES,
         Permission.CREATE_TRADES,
         Permission.CREATE_OPTIMISATIONS,
     },
@@ -66,13 +69,17 @@ GRANTABLE: Final = frozenset(Permission) - {
     Permission.CREATE_BIDS,
     Permission.MANAGE_AUCTIONS,
     Permission.CREATE_SETTLEMENTS,
+    Permission.CREATE_REFERENCE_PRICES,
     Permission.CREATE_TRADES,
     Permission.CREATE_OPTIMISATIONS,
     Permission.MANAGE_ORGANISATION,
 }
 
-IMPLIED: Final[Mapping[str, Permission]] = {Permission.CREATE_SETTLEMENTS: Permission.CREATE_TRADES}
-"""Who settles everything records trades: keys made for it before trades had a permission of their own still do."""
+IMPLIED: Final[Mapping[str, frozenset[Permission]]] = {
+    Permission.CREATE_SETTLEMENTS: frozenset({Permission.CREATE_TRADES, Permission.CREATE_REFERENCE_PRICES})
+}
+"""Settling everything includes trades and published prices: keys made for it before these had a permission of their own
+keep both."""
 
 
 def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
@@ -84,7 +91,7 @@ def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
 def permissions_of_key(requested: Iterable[str], creator: frozenset[Permission]) -> frozenset[Permission]:
     """Permissions of an API key now: those it was made for that its creator still has."""
     asked = frozenset(requested)
-    return creator.intersection(asked | {IMPLIED[word] for word in asked & IMPLIED.keys()})
+    return creator.intersection(asked.union(*(IMPLIED[word] for word in asked & IMPLIED.keys())))
 
 
 def in_order(permissions: Iterable[str]) -> list[Permission]:
