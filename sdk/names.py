@@ -105,6 +105,7 @@ LITERALS: Final = {
     "Prequalification": "BalancingMarket",
     "Reason": "RefusalReason",
     "Resolution": "SeriesResolution",
+    "SeriesStatus": "FeedStatus",
     "UmmEventType": "EventType",
     "VisibleStatus": "AuctionStatus",
 }
@@ -118,7 +119,7 @@ INLINE_LITERALS: Final = {
     "Direction": _SETTLEMENTS.format("afrr-energy", "direction"),
     "EndStateOfCharge": "components/schemas/NewOptimisation/properties/endStateOfCharge/anyOf/0",
     "EnergyPriceSeries": "components/schemas/PricesAsked/properties/series",
-    "PriceSeries": "components/schemas/NewReferencePrice/properties/series",
+    "PriceSeries": "paths/~1reference-prices/post/requestBody/content/application~1json/schema/items/properties/series",
     "RepairObjective": "components/schemas/NewRepair/properties/objective",
     "ReportResolution": "components/parameters/resolutionInQuery/schema",
     "RevenueCategory": "components/parameters/datapoints/schema/items",

@@ -205,8 +205,15 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "reference_prices": {
         "GET /reference-prices": "Read:revenue",
-        "POST /reference-prices": "Create:settlements",
+        "POST /reference-prices": "Create:reference-prices",
+        "DELETE /reference-prices": "Create:reference-prices",
         "GET /reference-prices/deviations": "Read:revenue",
+    },
+    "feeds": {
+        "GET /feeds": "Create:settlements",
+        "PUT /feeds/{name}": "Create:settlements",
+        "POST /feeds/{name}/runs": "Create:settlements",
+        "GET /feeds/{name}/runs": "Create:settlements",
     },
     "optimiser": {
         f"POST {_VIRTUAL}/optimisations": "Create:optimisations",

@@ -105,7 +105,7 @@ def choices_of(schema: dict[str, Any]) -> list[str]:
     ]
 
 
-NAMED_BY_THE_OPERATION = ("listReferencePrices",)
+NAMED_BY_THE_OPERATION = ("listReferencePrices", "deleteReferencePrices")
 """Series are looked up, and named, by the operation itself: tests/reference_prices holds that."""
 
 

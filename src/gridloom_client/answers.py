@@ -751,6 +751,45 @@ class FcrAward(RecordedFact, kw_only=True):
     delivery_hours: Decimal  # Hours of delivery in the block
 
 
+class Feed(ResponseStruct):
+    name: str  # Name of the source
+    enabled: bool  # Whether it is switched on
+    configured: bool  # Whether this deployment has all that the source needs, credentials above all
+    series: tuple[FeedSeries, ...]  # Its series
+
+
+class FeedRun(ResponseStruct):
+    """One look at a source, or a window that is filled."""
+
+    id: UUID  # Its identifier
+    at: datetime  # When it was asked for, on the platform's clock
+    status: str  # Status of the run
+    asked: str  # Topic and last request, without secrets
+    start: datetime  # Start of the window that was asked for
+    end: datetime  # End of that window
+    by_hand: bool  # Whether a caller asked for it
+    rows_new: int  # Reference prices that were recorded for the first time
+    rows_changed: int  # Reference prices that were replaced
+    bytes: int  # Bytes of all answers
+    seconds: float  # Seconds spent on requests
+    progress: float  # Share of the window that is done, 0 to 1
+    http_status: int | None = None  # Status of the last answer; null where there was none
+    fault: str | None = None  # Fault of the answer, or days of it that were left out; null where all is well
+
+
+class FeedSeries(ResponseStruct):
+    """A series as one feed has it."""
+
+    series: str  # Name of the reference series
+    status: str  # Status of the series at this source
+    source: str | None = None  # Origin of the newest recorded price of the series; null without one
+    complete_until: datetime | None = None  # End of the last market day that the source has whole; null without one
+    last_period: datetime | None = None  # Start of the newest value that the source has said
+    first_seen_at: datetime | None = None  # When the platform had that value first
+    next_at: datetime | None = None  # When the source is asked next, on the platform's clock; null where it is off
+    detail: str | None = None  # The last fault, or the days that are missing
+
+
 class Fleet(ResponseStruct):
     id: UUID  # Its identifier
     name: str  # Name of the fleet
@@ -1325,6 +1364,8 @@ class ReferencePrice(ResponseStruct):
     start: datetime  # Start, inclusive
     end: datetime  # End, exclusive
     price: Decimal  # In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity
+    source: str  # Origin of the price: posted by hand, the sandbox's simulator, or the name of a feed
+    first_seen_at: datetime  # When the platform had this value first, on its own clock
 
 
 class Refusal(ResponseStruct):

@@ -19,6 +19,7 @@ from gridloom_client.resources.auth import Auth
 from gridloom_client.resources.decisions import Backtests, Forecasts, Optimisations
 from gridloom_client.resources.delivery import Delivery
 from gridloom_client.resources.events import Events, Webhooks
+from gridloom_client.resources.feeds import Feeds
 from gridloom_client.resources.monitoring import Monitoring
 from gridloom_client.resources.organisations import Organisations
 from gridloom_client.resources.physical_assets import Fleets, PhysicalAssets
@@ -75,6 +76,7 @@ class Resources(Generic[M]):
         self.auctions: Auctions[M] = Auctions(exchange, runner)
         self.delivery: Delivery[M] = Delivery(exchange, runner)
         self.reference_prices: ReferencePrices[M] = ReferencePrices(exchange, runner)
+        self.feeds: Feeds[M] = Feeds(exchange, runner)
         self.optimisations: Optimisations[M] = Optimisations(exchange, runner)
         self.forecasts: Forecasts[M] = Forecasts(exchange, runner)
         self.backtests: Backtests[M] = Backtests(exchange, runner)

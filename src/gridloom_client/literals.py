@@ -40,6 +40,7 @@ EnergyPriceSeries: TypeAlias = Literal[
     "IDA3_DE_LU",
     "INTRADAY_DE_LU",
     "REBAP_DE",
+    "ID_AEP_DE",
     "AFRR_ENERGY_POS_DE_AVERAGE",
     "AFRR_ENERGY_POS_DE_MARGINAL",
     "AFRR_ENERGY_NEG_DE_AVERAGE",
@@ -48,6 +49,9 @@ EnergyPriceSeries: TypeAlias = Literal[
 EventType: TypeAlias = Literal[
     "CONSUMPTION_UNAVAILABILITY", "OTHER_UNAVAILABILITY", "PRODUCTION_UNAVAILABILITY", "TRANSMISSION_UNAVAILABILITY"
 ]
+FeedName: TypeAlias = Literal["energy-charts", "entsoe", "netztransparenz", "regelleistung", "smard"]
+FeedRunStatus: TypeAlias = Literal["DONE", "FAILED", "QUEUED", "RUNNING"]
+FeedStatus: TypeAlias = Literal["COMPLETE", "FAILED", "LATE", "OFF", "WAITING"]
 HealthStatus: TypeAlias = Literal["DEGRADED", "DOWN", "OK", "UNKNOWN"]
 HoldingKind: TypeAlias = Literal["AFRR_CAPACITY", "AFRR_ENERGY", "AUCTION", "FCR", "OWN_SCHEDULE", "VIRTUAL_ASSET"]
 InvitationStatus: TypeAlias = Literal["ACCEPTED", "EXPIRED", "PENDING", "REVOKED"]
@@ -82,6 +86,7 @@ Permission: TypeAlias = Literal[
     "Create:logbook",
     "Create:monitoring",
     "Create:optimisations",
+    "Create:reference-prices",
     "Create:settlements",
     "Create:trades",
     "Create:unavailabilities",
@@ -103,6 +108,10 @@ PriceSeries: TypeAlias = Literal[
     "IDA3_DE_LU",
     "INTRADAY_DE_LU",
     "REBAP_DE",
+    "ID_AEP_DE",
+    "LOAD_FORECAST_DE",
+    "WIND_FORECAST_DE",
+    "SOLAR_FORECAST_DE",
     "FCR_DE",
     "AFRR_CAPACITY_POS_DE_AVERAGE",
     "AFRR_CAPACITY_POS_DE_MARGINAL",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import asyncpg
 import httpx2
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from tests.reference_prices.listing import without_origin
 
 from gridloom.reference_prices.store import lock_prices_as_they_are
 
@@ -19,6 +24,22 @@ PRICE: dict[str, Any] = {
     "end": "2031-01-01T07:00:00Z",
     "price": 12.345678,
 }
+
+
+PARQUET = "application/vnd.apache.parquet"
+
+
+def write_file(form: str, rows: list[dict[str, Any]]) -> bytes:
+    if form == "application/json":
+        return json.dumps(rows).encode()
+    if form == "application/x-ndjson":
+        return b"\n".join(json.dumps(row).encode() for row in rows)
+    if form == "text/csv":
+        lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        return "\n".join(lines).encode()
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
 
 
 class TestPricesThatAreHeld:
@@ -69,7 +90,7 @@ class TestReferencePrice:
         answer = await operator.post("/reference-prices", json=[changed, hour, quarters[1]])
         assert answer.json() == {"received": 3, "inserted": 0, "replaced": 2, "unchanged": 1}
         query = {"series": "REBAP_DE", "start": hour["start"], "end": hour["end"]}
-        assert (await operator.get("/reference-prices", params=query)).json() == [hour, quarters[1], changed]
+        assert without_origin(await operator.get("/reference-prices", params=query)) == [hour, quarters[1], changed]
 
     async def test_of_an_hour_leaves_one_that_begins_within_it_and_ends_later(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
@@ -79,7 +100,7 @@ class TestReferencePrice:
         await operator.post("/reference-prices", json=[later])
         await operator.post("/reference-prices", json=[hour])
         query = {"series": "REBAP_DE", "start": hour["start"], "end": later["end"]}
-        assert (await operator.get("/reference-prices", params=query)).json() == [hour, later]
+        assert without_origin(await operator.get("/reference-prices", params=query)) == [hour, later]
 
     async def test_is_not_asked_for_as_of_a_future_instant(self, operator: httpx2.AsyncClient) -> None:
         query = {"series": "FCR_DE", "as-of": "2090-01-01T00:00:00Z"}

@@ -1,4 +1,4 @@
-"""What is believed of a source's values: numbers within bounds, each quarter-hour once, days that are whole; pure."""
+"""Rules for a source's values: numbers within bounds, each quarter-hour once, days that are whole; pure."""
 
 from __future__ import annotations
 

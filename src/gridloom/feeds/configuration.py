@@ -24,7 +24,7 @@ class FeedConfiguration:
     missing: Mapping[FeedName, str] = field(default_factory=dict)
     switched_on: frozenset[FeedName] = frozenset()
     replaced: frozenset[FeedName] = frozenset()
-    """Sources whose address is replaced: nobody else's service is asked there."""
+    """Sources whose address is replaced: no public service is asked there."""
     client: FeedClient | None = None
 
 

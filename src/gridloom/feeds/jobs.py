@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gridloom.feeds import store
 from gridloom.feeds.configuration import FeedConfiguration, Feeds
-from gridloom.feeds.model import FeedName, FeedRun, RunStatus, Topic, TopicState, topics_of
+from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, Topic, TopicState, topics_of
 from gridloom.feeds.pulling import Pull, find_enabled, note_lateness, pull_topic
 from gridloom.feeds.question import FeedFault, SourceUnavailable
 from gridloom.feeds.schedule import LOOK_BACK_DAYS, days_back, is_preferred, newest_day, plan_look, window_of_days
@@ -55,14 +55,14 @@ async def pull_feed(run: JobRun, feed: FeedName) -> None:
         state = states.get((feed, topic.name), TopicState(feed=feed, topic=topic.name))
         complete = days.get((feed, topic.name), frozenset())
         coming.append(
-            await _look(
+            await _look_at_topic(
                 run.db, configuration, topic, state, complete, now, preferred=is_preferred(topic, feed, enabled)
             )
         )
     await enqueue(run.db, kind_of(feed), key="", due=max(min(coming), now + SHORTEST_WAIT), clock="platform")
 
 
-async def _look(
+async def _look_at_topic(
     db: Database,
     configuration: FeedConfiguration,
     topic: Topic,
@@ -120,10 +120,12 @@ async def run_window(run: JobRun) -> None:
     """One part of it, in one transaction; it queues itself again until all are done."""
     feed, configuration = FeedName(run.payload["feed"]), Feeds.current
     found = await store.read_run(run.db, feed, UUID(run.key))
-    if found is None or found.status in (RunStatus.DONE, RunStatus.FAILED):
+    if found is None or found.status in (FeedRunStatus.DONE, FeedRunStatus.FAILED):
         return
     if configuration.client is None or feed not in configuration.sources:
-        await store.put_run(run.db, replace(found, status=RunStatus.FAILED, fault="The feed is not configured here."))
+        await store.put_run(
+            run.db, replace(found, status=FeedRunStatus.FAILED, fault="The feed is not configured here.")
+        )
         return
     now = await platform_now_to_the_ms(run.db)
     parts = await _list_parts(run.db, feed, found.window if run.payload["isWindow"] else None, now)
@@ -136,15 +138,17 @@ async def run_window(run: JobRun) -> None:
     if pull.fault is not None and pull.fault.is_outage and run.payload["isWindow"]:
         attempt = int(run.payload["attempt"])
         if attempt < MAX_ATTEMPTS:
-            await store.put_run(run.db, _add_pull(found, pull, found.progress, RunStatus.RUNNING))
+            await store.put_run(run.db, _add_pull(found, pull, found.progress, FeedRunStatus.RUNNING))
             pause = _find_retry_pause(pull.fault, is_replaced=is_replaced)
             await _queue_part(run, pause, attempt=attempt + 1)
             return
     has_failed = bool(run.payload["hasFailed"]) or pull.fault is not None
     if position + 1 == len(parts):
-        await store.put_run(run.db, _add_pull(found, pull, 1.0, RunStatus.FAILED if has_failed else RunStatus.DONE))
+        await store.put_run(
+            run.db, _add_pull(found, pull, 1.0, FeedRunStatus.FAILED if has_failed else FeedRunStatus.DONE)
+        )
         return
-    await store.put_run(run.db, _add_pull(found, pull, (position + 1) / len(parts), RunStatus.RUNNING))
+    await store.put_run(run.db, _add_pull(found, pull, (position + 1) / len(parts), FeedRunStatus.RUNNING))
     goes_on = is_replaced or parts[position + 1][1] == window or not run.payload["isWindow"]
     pause = timedelta() if goes_on else PART_PAUSE
     await _queue_part(run, pause, part=position + 1, attempt=1, hasFailed=has_failed)
@@ -181,8 +185,8 @@ async def _list_parts(db: Database, feed: FeedName, window: Window | None, now: 
     return parts
 
 
-def _add_pull(run: FeedRun, pull: Pull, progress: float, status: RunStatus) -> FeedRun:
-    """What a run has cost and brought so far; of its faults the last is shown."""
+def _add_pull(run: FeedRun, pull: Pull, progress: float, status: FeedRunStatus) -> FeedRun:
+    """The cost and the rows of a run so far; of its faults the last is shown."""
     return replace(
         run,
         status=status,

@@ -78,7 +78,7 @@ def _view_topic(situation: _Situation, feed: FeedName, topic: Topic) -> list[Fee
                 first_seen_at=None if last is None else last.first_seen_at,
                 status=status,
                 next_at=_find_next(situation, state, look) if is_on else None,
-                detail=_describe(state, look),
+                detail=_describe_trouble(state, look),
             )
         )
     return found
@@ -99,7 +99,7 @@ def _find_next(situation: _Situation, state: TopicState, look: Look) -> datetime
     return max(due, situation.now + left)
 
 
-def _describe(state: TopicState, look: Look) -> str | None:
+def _describe_trouble(state: TopicState, look: Look) -> str | None:
     if state.fault is not None:
         return state.fault
     if look.missing:

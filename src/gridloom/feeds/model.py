@@ -33,7 +33,7 @@ class SeriesStatus(StrEnum):
     OFF = "OFF"
 
 
-class RunStatus(StrEnum):
+class FeedRunStatus(StrEnum):
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -197,12 +197,12 @@ def topics_of(feed: FeedName) -> tuple[Topic, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a source has answered for a window, as far as it is usable."""
+    """The answer of a source for a window, as far as it is usable."""
 
     prices: Sequence[PublishedPrice] = ()
     complete_days: frozenset[date] = frozenset()
     remarks: Sequence[str] = ()
-    """What was left out, and why."""
+    """Values that were left out, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +229,7 @@ class FeedRun:
     id: UUID
     feed: FeedName
     at: datetime
-    status: RunStatus
+    status: FeedRunStatus
     asked: str
     window: Window
     by_hand: bool = False
@@ -245,7 +245,7 @@ class FeedRun:
 
 @dataclass(slots=True)
 class PullTally:
-    """What a pull has cost and seen, whether it ended well or not."""
+    """The cost of a pull and the last that it saw, whether it ended well or not."""
 
     asked: str = ""
     http_status: int | None = None

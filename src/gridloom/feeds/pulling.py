@@ -12,7 +12,7 @@ from prometheus_client import Counter
 
 from gridloom.feeds import store
 from gridloom.feeds.configuration import FeedConfiguration
-from gridloom.feeds.model import FeedName, FeedRun, PullTally, Reading, RunStatus, Topic, TopicState, topics_of
+from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, PullTally, Reading, Topic, TopicState, topics_of
 from gridloom.feeds.question import FeedFault, SourceUnavailable
 from gridloom.feeds.recording import emit_failed, emit_late, record_reading
 from gridloom.feeds.schedule import OUTAGES_TOLERATED, newest_day, pause_after_faults
@@ -29,7 +29,7 @@ MAX_REMARKS = 5
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """What came of a look."""
+    """The outcome of a look."""
 
     run: FeedRun
     state: TopicState
@@ -63,7 +63,7 @@ async def pull_topic(
         id=uuid7(),
         feed=feed,
         at=now,
-        status=RunStatus.DONE if fault is None else RunStatus.FAILED,
+        status=FeedRunStatus.DONE if fault is None else FeedRunStatus.FAILED,
         asked=f"{topic.name}: {tally.asked}",
         window=window,
         http_status=tally.http_status,

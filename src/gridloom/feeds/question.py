@@ -1,4 +1,4 @@
-"""What is asked of a source and what it answered, and the faults that end a pull."""
+"""A question to a source and its answer, and the faults that end a pull."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from gridloom.feeds import store
 from gridloom.feeds.model import FeedName, Reading, Topic
-from gridloom.feeds.store import Difference
+from gridloom.feeds.store import ValueDifference
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -60,7 +60,7 @@ async def restore_values(db: Database, withdrawn: Sequence[PublishedPrice]) -> i
     return count
 
 
-async def emit_differences(db: Database, feed: FeedName, differences: Sequence[Difference]) -> None:
+async def emit_differences(db: Database, feed: FeedName, differences: Sequence[ValueDifference]) -> None:
     """One event for each series and other source: where it begins, how often and by how much at most."""
     events = []
     operators = await store.read_operators(db)
@@ -86,14 +86,14 @@ async def emit_late(db: Database, feed: FeedName, topic: Topic, late_since: date
         "deliveryDay": day,
         "lateSince": format_instant(late_since),
     }
-    await _emit(db, "feed.late", feed, data)
+    await _emit_event(db, "feed.late", feed, data)
 
 
 async def emit_failed(db: Database, feed: FeedName, topic: Topic, fault: str) -> None:
-    await _emit(db, "feed.failed", feed, {"feed": str(feed), "series": list(topic.series), "fault": fault})
+    await _emit_event(db, "feed.failed", feed, {"feed": str(feed), "series": list(topic.series), "fault": fault})
 
 
-async def _emit(db: Database, type: str, feed: FeedName, data: Mapping[str, object]) -> None:
+async def _emit_event(db: Database, type: str, feed: FeedName, data: Mapping[str, object]) -> None:
     operators = await store.read_operators(db)
     events = [_make_event(operator, type, feed, data) for operator in operators]
     if events:

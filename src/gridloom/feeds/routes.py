@@ -9,7 +9,7 @@ from uuid import UUID
 from gridloom.feeds import jobs, store
 from gridloom.feeds.configuration import FeedConfiguration
 from gridloom.feeds.listing import view_feeds
-from gridloom.feeds.model import FeedName, FeedRun, RunStatus, topics_of
+from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, topics_of
 from gridloom.feeds.schedule import newest_day, window_of_days
 from gridloom.feeds.views import FeedRunView, FeedSwitch, FeedView, NewFeedRun
 from gridloom.kernel.ids import uuid7
@@ -71,7 +71,7 @@ async def run_feed(request: Request, name: str, body: NewFeedRun) -> Response[Fe
         id=uuid7(),
         feed=feed,
         at=now,
-        status=RunStatus.QUEUED,
+        status=FeedRunStatus.QUEUED,
         asked="",
         window=window,
         by_hand=True,

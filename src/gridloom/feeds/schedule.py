@@ -27,7 +27,7 @@ OUTAGES_TOLERATED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What to ask for now, if anything, and when to look again if it brings nothing."""
+    """The window to ask for now, if any, and when to look again if it brings nothing."""
 
     window: Window | None
     next_at: datetime
@@ -63,7 +63,7 @@ def window_of_days(first: date, last: date) -> Window:
 
 
 def plan_look(topic: Topic, state: TopicState, complete: Collection[date], now: datetime, *, preferred: bool) -> Look:
-    """What is missing is asked for again and again, ever more rarely; what is complete once more for revisions."""
+    """Missing days are asked for again and again, ever more rarely; complete ones once more for revisions."""
     newest = newest_day(topic, now, preferred=preferred)
     opening = due_from(topic, newest + timedelta(days=1), preferred=preferred)
     missing = tuple(day for day in days_back(newest) if day not in complete)

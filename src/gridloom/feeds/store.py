@@ -11,7 +11,7 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.feeds.model import FeedName, FeedRun, RunStatus, TopicState
+from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, TopicState
 from gridloom.kernel.window import Window
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
@@ -30,7 +30,7 @@ class LastValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """Two sources that do not say the same."""
 
     series: str
@@ -45,7 +45,7 @@ class Difference:
 
 
 async def read_switches(db: Database) -> dict[FeedName, bool]:
-    """Those that somebody has set."""
+    """Those that were set by hand."""
     rows = await db.fetch("select name, enabled from feed")
     return {FeedName(row["name"]): row["enabled"] for row in rows}
 
@@ -142,7 +142,7 @@ async def put_values(
 
 async def find_differences(
     db: Database, source: FeedName, prices: Sequence[PublishedPrice], tolerance: Decimal
-) -> list[Difference]:
+) -> list[ValueDifference]:
     """Where other sources say something else for the same span."""
     rows = await db.fetch(
         """
@@ -161,7 +161,7 @@ async def find_differences(
         [one.price for one in prices],
         tolerance,
     )
-    return [Difference(**row) for row in rows]
+    return [ValueDifference(**row) for row in rows]
 
 
 async def read_best_values(
@@ -265,7 +265,7 @@ def _make_run(row: asyncpg.Record) -> FeedRun:
         FeedRun,
         row,
         feed=FeedName(row["feed"]),
-        status=RunStatus(row["status"]),
+        status=FeedRunStatus(row["status"]),
         window=Window(row["window_start"], row["window_end"]),
     )
 

@@ -1,4 +1,4 @@
-"""What the operator sees of feeds."""
+"""Feeds as the operator sees them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.feeds.model import FeedName, RunStatus, SeriesStatus
+from gridloom.feeds.model import FeedName, FeedRunStatus, SeriesStatus
 from gridloom.platform.http import Instant, RequestBody, ResponseBody
 
 
@@ -48,7 +48,7 @@ class FeedRunView(ResponseBody):
 
     id: UUID
     at: datetime
-    status: RunStatus
+    status: FeedRunStatus
     asked: str
     start: datetime
     end: datetime

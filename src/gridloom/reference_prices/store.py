@@ -26,6 +26,63 @@ async def lock_prices_for_change(db: Database) -> None:
     await db.execute("select pg_advisory_xact_lock($1)", _WRITING)
 
 
+_PUT_PRICES: Final = NamedStatement("""
+with sent as materialized (
+  select distinct on (series, start_at) *
+  from unnest(:series::text[], :starts::timestamptz[], :ends::timestamptz[], :prices::numeric[],
+    :first_seen_at::timestamptz[])
+    with ordinality as u(series, start_at, end_at, price, first_seen_at, number)
+  order by series, start_at, number desc),
+extent as materialized (
+  select series, min(start_at) as first, max(end_at) as last from sent
+  where :source::text <> :manual::text group by series),
+prevailing as materialized (
+  select p.series, p.start_at, p.end_at from extent e cross join lateral (
+    select * from reference_price i
+    where i.series = e.series and i.start_at < e.last and i.end_at > e.first
+      and (i.start_at >= e.first - interval '31 days' or i.end_at - i.start_at > interval '31 days')
+      and array_position(:sources::text[], i.source) < array_position(:sources::text[], :source)
+    offset 0) as p),
+given as materialized (
+  select * from sent s where not exists (
+    select from prevailing p where p.series = s.series and p.start_at < s.end_at and p.end_at > s.start_at)),
+replaced as materialized (
+  select p.* from reference_price p join given g using (series, start_at)
+  where (p.end_at, p.price) is distinct from (g.end_at, g.price)
+    or :source = :manual and p.source <> :source),
+covered as materialized (
+  select distinct on (p.series, p.start_at) p.*
+  from given g cross join lateral (
+    select * from reference_price i
+    where i.series = g.series and i.start_at > g.start_at and i.start_at < g.end_at and i.end_at <= g.end_at
+    offset 0  -- one search of the index a row, whatever the statistics say: a join by series alone is quadratic
+  ) as p
+  where not exists (select from given g where (g.series, g.start_at) = (p.series, p.start_at))
+  order by p.series, p.start_at),
+removed as (
+  delete from reference_price p using covered c where (p.series, p.start_at) = (c.series, c.start_at)),
+kept as (
+  insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
+    source, first_seen_at, superseded_at, superseded_by)
+  select series, start_at, end_at, price, recorded_at, recorded_by, source, first_seen_at, :now::timestamptz, :by
+  from (select * from replaced union all select * from covered) as former),
+written as (
+  insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by, source,
+    first_seen_at)
+  select series, start_at, end_at, price, :now::timestamptz, :by, :source, first_seen_at
+  from given order by series, start_at
+  on conflict (series, start_at) do update
+    set end_at = excluded.end_at, price = excluded.price, recorded_at = excluded.recorded_at,
+      recorded_by = excluded.recorded_by, source = excluded.source, first_seen_at = excluded.first_seen_at
+    where (p.end_at, p.price) is distinct from (excluded.end_at, excluded.price)
+      or :source = :manual and p.source <> :source
+  returning series, start_at)
+select exists (select from replaced k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
+  count(*)::int as count
+from written w group by 1
+""")
+
+
 async def put_prices(
     db: Database,
     prices: Sequence[PublishedPrice],
@@ -41,70 +98,18 @@ async def put_prices(
     prevails over this one stays, and what overlaps with it is left out. `first_seen_at`: of prices seen earlier.
     """
     await lock_prices_for_change(db)
-    rows = await db.fetch(
-        """
-        with sent as materialized (
-          select distinct on (series, start_at) *
-          from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::numeric[], $9::timestamptz[])
-            with ordinality as u(series, start_at, end_at, price, first_seen_at, number)
-          order by series, start_at, number desc),
-        extent as materialized (
-          select series, min(start_at) as first, max(end_at) as last from sent
-          where $7::text <> ($8::text[])[1] group by series),
-        prevailing as materialized (
-          select p.series, p.start_at, p.end_at from extent e cross join lateral (
-            select * from reference_price i
-            where i.series = e.series and i.start_at < e.last and i.end_at > e.first
-              and (i.start_at >= e.first - interval '31 days' or i.end_at - i.start_at > interval '31 days')
-              and array_position($8::text[], i.source) < array_position($8::text[], $7)
-            offset 0) as p),
-        given as materialized (
-          select * from sent s where not exists (
-            select from prevailing p where p.series = s.series and p.start_at < s.end_at and p.end_at > s.start_at)),
-        replaced as materialized (
-          select p.* from reference_price p join given g using (series, start_at)
-          where (p.end_at, p.price) is distinct from (g.end_at, g.price)
-            or $7 = ($8::text[])[1] and p.source <> $7),
-        covered as materialized (
-          select distinct on (p.series, p.start_at) p.*
-          from given g cross join lateral (
-            select * from reference_price i
-            where i.series = g.series and i.start_at > g.start_at and i.start_at < g.end_at and i.end_at <= g.end_at
-            offset 0  -- one search of the index a row, whatever the statistics say: a join by series alone is quadratic
-          ) as p
-          where not exists (select from given g where (g.series, g.start_at) = (p.series, p.start_at))
-          order by p.series, p.start_at),
-        removed as (
-          delete from reference_price p using covered c where (p.series, p.start_at) = (c.series, c.start_at)),
-        kept as (
-          insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
-            source, first_seen_at, superseded_at, superseded_by)
-          select series, start_at, end_at, price, recorded_at, recorded_by, source, first_seen_at, $6::timestamptz, $5
-          from (select * from replaced union all select * from covered) as former),
-        written as (
-          insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by, source,
-            first_seen_at)
-          select series, start_at, end_at, price, $6::timestamptz, $5, $7, first_seen_at
-          from given order by series, start_at
-          on conflict (series, start_at) do update
-            set end_at = excluded.end_at, price = excluded.price, recorded_at = excluded.recorded_at,
-              recorded_by = excluded.recorded_by, source = excluded.source, first_seen_at = excluded.first_seen_at
-            where (p.end_at, p.price) is distinct from (excluded.end_at, excluded.price)
-              or $7 = ($8::text[])[1] and p.source <> $7
-          returning series, start_at)
-        select exists (select from replaced k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
-          count(*)::int as count
-        from written w group by 1
-        """,
-        [price.series for price in prices],
-        [price.start for price in prices],
-        [price.end for price in prices],
-        [price.price for price in prices],
-        by,
-        await platform_now_to_the_ms(db),
-        source,
-        list(SOURCES),
-        list(first_seen_at) if first_seen_at is not None else [None] * len(prices),
+    rows = await _PUT_PRICES.fetch(
+        db,
+        series=[price.series for price in prices],
+        starts=[price.start for price in prices],
+        ends=[price.end for price in prices],
+        prices=[price.price for price in prices],
+        first_seen_at=list(first_seen_at) if first_seen_at is not None else [None] * len(prices),
+        by=by,
+        now=await platform_now_to_the_ms(db),
+        source=source,
+        sources=list(SOURCES),
+        manual=MANUAL,
     )
     counts = {row["was_known"]: row["count"] for row in rows}
     return counts.get(False, 0), counts.get(True, 0)

@@ -38,6 +38,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "audit": (USING, "audit:audit", "Who did what, when and from where."),
     "organisations": (USING, "organisations:app", "Who takes part."),
     "invite": (USING, "organisations:invite", "Invite a person to an organisation."),
+    "feeds": (USING, "feeds:app", "Market data that the platform pulls: list, enable, run, backfill."),
     "import": (USING, "imports:app", "Published prices and settlements from files."),
     "call": (USING, "call:call", "Any operation of the interface."),
     "clock": (USING, "clock:clock", "The sandbox's time, shown or moved."),

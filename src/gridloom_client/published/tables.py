@@ -22,7 +22,7 @@ _DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d")
 
 
 class NamedFile(Protocol):
-    """What is read: a path, or `FileContent`."""
+    """A file to read: a path, or `FileContent`."""
 
     @property
     def name(self) -> str: ...

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, TypeAlias, Unpack
 
 from gridloom_client import inputs
@@ -88,9 +89,13 @@ class Settlements(Resource[M]):
 class ReferencePrices(Resource[M]):
     """EUR/MWh for energy, EUR/MW per hour for capacity; positive is paid to the provider."""
 
-    @operation("POST", "/reference-prices")
-    def add(self, body: Iterable[inputs.ReferencePrice] | Iterable[Mapping[str, Any]] | Frame) -> BulkOutcome:
-        """Rows `{series, start, end, price}`."""
+    @operation("POST", "/reference-prices", frames=PARQUET)
+    def add(self, body: Iterable[inputs.ReferencePrice] | Facts, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{series, start, end, price}`; they prevail over what feeds say until they are withdrawn."""
+
+    @operation("DELETE", "/reference-prices")
+    def withdraw(self, series: PriceSeries, *, start: datetime, end: datetime) -> None:
+        """Those posted by hand that begin in the window."""
 
     @collection("/reference-prices")
     def list(self, series: PriceSeries, **window: Unpack[PagedWindowAsOf]) -> ReferencePrice: ...

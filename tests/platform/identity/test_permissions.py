@@ -44,22 +44,30 @@ class TestRole:
         reported = {"Create:unavailabilities", "Create:logbook", "Create:exchange-notifications"}
         assert changing[Role.TRADER] == reported | {
             *("Update:schedules", "Create:ancillary-bids", "Create:ancillary-results", "Create:bids"),
-            *("Manage:auctions", "Create:settlements", "Create:trades", "Create:optimisations"),
+            *(
+                "Manage:auctions",
+                "Create:settlements",
+                "Create:reference-prices",
+                "Create:trades",
+                "Create:optimisations",
+            ),
         }
         assert changing[Role.ENGINEER] == reported | {"Update:physical-assets", "Create:monitoring"}
         seen = {word for word in ROLE_PERMISSIONS[Role.ENGINEER] if word[:4] == "Read"}
         assert seen == {"Read:physical-assets", "Read:schedules", "Read:monitoring", "Read:virtual-assets"}
 
     def test_words_are_those_of_the_contract(self):
-        assert len(Permission) == 20
+        assert len(Permission) == 21
         assert {word.split(":")[0] for word in Permission} == {"Read", "Update", "Create", "Manage"}
 
 
 class TestKeyPermissions:
-    def test_of_a_key_that_settles_include_trades(self):
+    def test_of_a_key_that_settles_include_trades_and_prices_but_not_the_other_way_round(self):
         operator = permissions_of(Role.TRADER, OrganisationKind.OPERATOR)
-        both = {Permission.CREATE_SETTLEMENTS, Permission.CREATE_TRADES}
-        assert permissions_of_key(["Create:settlements"], operator) == both
+        all_three = {Permission.CREATE_SETTLEMENTS, Permission.CREATE_TRADES, Permission.CREATE_REFERENCE_PRICES}
+        assert permissions_of_key(["Create:settlements"], operator) == all_three
+        price_key = permissions_of_key(["Create:reference-prices"], operator)
+        assert price_key == {Permission.CREATE_REFERENCE_PRICES}
         assert permissions_of_key(["Create:trades"], operator) == {Permission.CREATE_TRADES}
         engineer = permissions_of(Role.ENGINEER, OrganisationKind.OPERATOR)
         assert permissions_of_key(["Create:settlements"], engineer) == frozenset(), "no more than its creator"
@@ -68,5 +76,6 @@ class TestKeyPermissions:
 def test_grants_concern_single_assets_only():
     assert set(Permission) - GRANTABLE == {
         *("Read:virtual-assets", "Read:auctions", "Create:bids", "Manage:auctions"),
-        *("Create:settlements", "Create:trades", "Create:optimisations", "Manage:organisation"),
+        *("Create:settlements", "Create:reference-prices", "Create:trades", "Create:optimisations"),
+        "Manage:organisation",
     }

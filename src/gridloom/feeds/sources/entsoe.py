@@ -91,7 +91,7 @@ def _split_days(window: Window, most: int) -> Iterator[Window]:
 # --- XML by local names, since the namespace's version changes ------------------------------------------------------
 
 
-def _parse(answer: Answer) -> etree._Element:
+def _parse_xml(answer: Answer) -> etree._Element:
     if b"<!DOCTYPE" in answer.body or b"<!ENTITY" in answer.body:
         raise UnexpectedAnswer("The answer declares a document type, which no true one does.")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -105,24 +105,24 @@ def _name_of(element: etree._Element) -> str:
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
-def _children(element: etree._Element, name: str) -> list[etree._Element]:
+def _find_children(element: etree._Element, name: str) -> list[etree._Element]:
     return [child for child in element if _name_of(child) == name]
 
 
-def _child(element: etree._Element, name: str) -> etree._Element:
-    found = _children(element, name)
+def _find_child(element: etree._Element, name: str) -> etree._Element:
+    found = _find_children(element, name)
     if len(found) != 1:
         raise UnexpectedAnswer(f"{_name_of(element)} has {len(found)} elements {name}, not one.")
     return found[0]
 
 
 def _text_of(element: etree._Element, name: str, default: str = "") -> str:
-    found = _children(element, name)
+    found = _find_children(element, name)
     return (found[0].text or "").strip() if found else default
 
 
 def _read_time_series(answer: Answer) -> list[etree._Element]:
-    root = _parse(answer)
+    root = _parse_xml(answer)
     kind = _name_of(root)
     if kind == "Acknowledgement_MarketDocument":
         code, text = _read_reason(root)
@@ -133,18 +133,18 @@ def _read_time_series(answer: Answer) -> list[etree._Element]:
         raise UnexpectedAnswer(f"The answer is a {kind[:60]} with status {answer.status}.")
     if (type_ := _text_of(root, "type")) != "A44":
         raise UnexpectedAnswer(f"The document is of type {type_[:20]!r}, not A44.")
-    return _children(root, "TimeSeries")
+    return _find_children(root, "TimeSeries")
 
 
 def _read_reason(root: etree._Element) -> tuple[str, str]:
-    reasons = _children(root, "Reason")
+    reasons = _find_children(root, "Reason")
     return (_text_of(reasons[0], "code"), _text_of(reasons[0], "text")[:300]) if reasons else ("", "")
 
 
 def _is_too_much(answer: Answer) -> bool:
     if answer.status != 400 or not answer.body.lstrip().startswith(b"<"):
         return False
-    root = _parse(answer)
+    root = _parse_xml(answer)
     if _name_of(root) != "Acknowledgement_MarketDocument":
         return False
     code, text = _read_reason(root)
@@ -169,8 +169,8 @@ def _read_periods(topic: Topic, series: etree._Element) -> Iterator[PublishedPri
     curve = _text_of(series, "curveType", "A01")
     if curve not in ("A01", "A03"):
         raise UnexpectedAnswer(f"The curve type is {curve[:20]!r}, neither A01 nor A03.")
-    for period in _children(series, "Period"):
-        interval = _child(period, "timeInterval")
+    for period in _find_children(series, "Period"):
+        interval = _find_child(period, "timeInterval")
         start, end = (_read_instant(_text_of(interval, name)) for name in ("start", "end"))
         resolution = _text_of(period, "resolution")
         if resolution not in _RESOLUTIONS:
@@ -187,7 +187,7 @@ def _read_periods(topic: Topic, series: etree._Element) -> Iterator[PublishedPri
 def _spread_points(period: etree._Element, count: int, *, holds: bool) -> Iterator[tuple[int, Decimal]]:
     """A value at each position; with curve type A03 one holds until the next that is given, the last to the end."""
     points: dict[int, Decimal] = {}
-    for point in _children(period, "Point"):
+    for point in _find_children(period, "Point"):
         position = _read_position(_text_of(point, "position"))
         if position in points:
             raise UnexpectedAnswer(f"Position {position} is there twice.")

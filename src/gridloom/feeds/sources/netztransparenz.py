@@ -28,7 +28,7 @@ _REFUSED: Final = 401
 _NO_DATA: Final = 204
 
 
-class _Token(msgspec.Struct):
+class _AccessToken(msgspec.Struct):
     access_token: str
 
 
@@ -63,7 +63,7 @@ class Netztransparenz:
         path = "/users/connect/token"
         answer = yield Question(f"{self._token_root}{path}", f"POST {path}", form=self._form)
         try:
-            token = msgspec.json.decode(answer.body, type=_Token).access_token
+            token = msgspec.json.decode(answer.body, type=_AccessToken).access_token
         except (msgspec.DecodeError, UnicodeDecodeError):
             token = ""
         if not token or not token.isascii() or not token.isprintable() or len(token) > 10_000:
