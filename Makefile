@@ -28,6 +28,9 @@ test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL (TESTS=t
 quick: $(VENV)/dev.stamp ## run the pure tests and those of the rooms that changed since main, within a minute
 	@$(BIN)/python -m tests.quick
 
+feeds-stand-in: $(VENV)/dev.stamp ## serve made-up market data in the form of the public sources, and print the settings
+	@$(BIN)/python -m tests.feeds.stand_in
+
 watch: $(VENV)/dev.stamp ## run `make quick` again whenever a file is saved
 	@$(BIN)/python -m tests.quick --watch
 

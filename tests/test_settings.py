@@ -250,9 +250,6 @@ class TestSettings:
             "GRIDLOOM_PUBLIC_RATE_LIMIT": "public_rate_limit_per_minute",
             "GRIDLOOM_TRUST_PROXY": "trusts_proxy",
             "GRIDLOOM_SHUTDOWN_GRACE": "shutdown_grace_s",
-            "GRIDLOOM_ENTSOE_TOKEN_FILE": "entsoe_token",
-            "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID_FILE": "netztransparenz_client_id",
-            "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET_FILE": "netztransparenz_client_secret",
         }
         assert {variable: name for variable, (name, _) in VARIABLES.items()} == {
             variable: otherwise.get(variable, variable.removeprefix("GRIDLOOM_").lower()) for variable in VARIABLES

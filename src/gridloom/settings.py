@@ -266,22 +266,6 @@ def _read_origin(text: str) -> str:
     return text.rstrip("/")
 
 
-_MAX_SECRET_BYTES = 16 * 1024
-
-
-def _read_secret_file(text: str) -> str:
-    """The content of a file: how secrets are handed to containers."""
-    path = Path(text).expanduser()
-    try:
-        with path.open("rb") as file:
-            secret = file.read(_MAX_SECRET_BYTES + 1).decode("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise ValueError(f"names a file that cannot be read: {text!r}") from None
-    if not secret or len(secret) >= _MAX_SECRET_BYTES:
-        raise ValueError(f"names a file without a secret: {text!r}")
-    return secret
-
-
 _SHARE = "shares."
 
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -341,11 +325,8 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_FEED_REGELLEISTUNG_URL": ("feed_regelleistung_url", _read_origin),
     "GRIDLOOM_FEED_NETZTRANSPARENZ_URL": ("feed_netztransparenz_url", _read_origin),
     "GRIDLOOM_FEED_NETZTRANSPARENZ_TOKEN_URL": ("feed_netztransparenz_token_url", _read_origin),
-    "GRIDLOOM_ENTSOE_TOKEN_FILE": ("entsoe_token", _read_secret_file),
     "GRIDLOOM_ENTSOE_TOKEN": ("entsoe_token", _read_text),
-    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID_FILE": ("netztransparenz_client_id", _read_secret_file),
     "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID": ("netztransparenz_client_id", _read_text),
-    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET_FILE": ("netztransparenz_client_secret", _read_secret_file),
     "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET": ("netztransparenz_client_secret", _read_text),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
@@ -365,6 +346,9 @@ SECRETS = (
     "GRIDLOOM_SECRETS_KEY",
     "GRIDLOOM_FORMER_SECRETS_KEYS",
     "GRIDLOOM_SMTP_URL",
+    "GRIDLOOM_ENTSOE_TOKEN",
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_ID",
+    "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET",
 )
 """Variables that may also be given as `…_FILE`, which names a file with the value."""
 

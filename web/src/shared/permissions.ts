@@ -17,7 +17,8 @@ const WORDS: Record<string, string> = {
   'Create:logbook': 'write logbook entries',
   'Create:exchange-notifications': 'publish exchange notifications',
   'Create:monitoring': 'send measurements',
-  'Create:settlements': 'settle, publish prices, issue statements',
+  'Create:settlements': 'settle, issue statements, steer feeds',
+  'Create:reference-prices': 'publish prices',
   'Manage:auctions': 'create and run auctions',
   'Manage:organisation': 'manage members, keys and the organisation',
 }
