@@ -250,7 +250,7 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
 }
 """The owner's real resources for parameters that only ever stand below one of the above."""
 
-FIXED = {"category": "grid", "series": "FCR_DE"}
+FIXED = {"category": "grid", "name": "smard", "series": "FCR_DE"}
 
 PUBLIC = {"series"}
 """Parameters that name what everybody may read."""

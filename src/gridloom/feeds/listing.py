@@ -47,6 +47,7 @@ async def view_feeds(db: Database, configuration: FeedConfiguration) -> list[Fee
 async def _read_situation(db: Database, configuration: FeedConfiguration) -> _Situation:
     now = await platform_now_to_the_ms(db)
     since = now - timedelta(days=2 * LOOK_BACK_DAYS)
+    wanted = [(name, feed) for topic in TOPICS.values() for name in topic.series for feed in topic.sources]
     series = [name for topic in TOPICS.values() for name in topic.series]
     return _Situation(
         now,
@@ -54,7 +55,7 @@ async def _read_situation(db: Database, configuration: FeedConfiguration) -> _Si
         find_enabled(configuration, await store.read_switches(db)),
         await store.read_states(db),
         await store.read_complete_days(db, market_day_of(since)),
-        await store.read_last_values(db, since),
+        await store.read_last_values(db, wanted),
         await store.read_standing_sources(db, series, since),
     )
 

@@ -183,15 +183,20 @@ async def read_best_values(
     return found
 
 
-async def read_last_values(db: Database, since: datetime) -> dict[tuple[str, str], LastValue]:
-    """The newest value by series and source."""
+async def read_last_values(
+    db: Database, wanted: Sequence[tuple[str, FeedName]]
+) -> dict[tuple[str, str], LastValue]:
+    """The newest value of each of these series and sources."""
     rows = await db.fetch(
         """
-        select distinct on (series, source) series, source, start_at, first_seen_at from feed_value
-        where start_at >= $1 order by series, source, start_at desc
+        select w.series, w.source, v.start_at, v.first_seen_at
+        from unnest($1::text[], $2::text[]) as w(series, source)
+        cross join lateral (
+          select start_at, first_seen_at from feed_value v where v.series = w.series and v.source = w.source
+          order by start_at desc limit 1) as v
         """,
-        since,
-    )
+        [series for series, _ in wanted], [source for _, source in wanted],
+    )  # fmt: skip
     return {(row["series"], row["source"]): LastValue(row["start_at"], row["first_seen_at"]) for row in rows}
 
 

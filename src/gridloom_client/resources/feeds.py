@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from gridloom_client.answers import Feed, FeedRun
+from gridloom_client.literals import FeedName
 from gridloom_client.operations import M, Resource, collection, operation
-
-if TYPE_CHECKING:
-    from gridloom_client.answers import Feed, FeedRun
-    from gridloom_client.literals import FeedName
 
 
 class Feeds(Resource[M]):

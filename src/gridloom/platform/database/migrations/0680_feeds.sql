@@ -48,6 +48,7 @@ create table feed_day (
   completed_at timestamptz(3) not null,
   primary key (feed, topic, day)
 );
+create index feed_day_by_day on feed_day (day);
 
 -- What each source says, also where another one's value or one posted by hand stands.
 create table feed_value (
