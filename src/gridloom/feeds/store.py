@@ -183,9 +183,7 @@ async def read_best_values(
     return found
 
 
-async def read_last_values(
-    db: Database, wanted: Sequence[tuple[str, FeedName]]
-) -> dict[tuple[str, str], LastValue]:
+async def read_last_values(db: Database, wanted: Sequence[tuple[str, FeedName]]) -> dict[tuple[str, str], LastValue]:
     """The newest value of each of these series and sources."""
     rows = await db.fetch(
         """
