@@ -247,6 +247,7 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "deliveryID": _nothing,
     "category": _nothing,
     "series": _nothing,
+    "name": _nothing,
 }
 """The owner's real resources for parameters that only ever stand below one of the above."""
 

@@ -9,11 +9,11 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.feeds import store
-from gridloom.feeds.configuration import FeedConfiguration, Feeds
+from gridloom.feeds.configuration import Feeds
 from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, Topic, TopicState, topics_of
 from gridloom.feeds.pulling import Pull, find_enabled, note_lateness, pull_topic
 from gridloom.feeds.question import FeedFault, SourceUnavailable
-from gridloom.feeds.schedule import LOOK_BACK_DAYS, days_back, is_preferred, newest_day, plan_look, window_of_days
+from gridloom.feeds.schedule import LOOK_BACK_DAYS, Look, days_back, is_preferred, newest_day, plan_look, window_of_days
 from gridloom.kernel.market_time import market_day_of, market_days_in
 from gridloom.kernel.window import Window
 from gridloom.platform.database.clock import platform_now, platform_now_to_the_ms, real_now
@@ -42,7 +42,10 @@ async def wake(db: Database, feed: FeedName) -> None:
 
 
 async def pull_feed(run: JobRun, feed: FeedName) -> None:
-    """Ask for every topic of the feed whose time has come, and come back when the next one's has."""
+    """Ask for one topic of the feed whose time has come, and come back when the next one's has.
+
+    One at a time, so that a clock that is walked forward never waits for more than one of them.
+    """
     configuration = Feeds.current
     now = await platform_now_to_the_ms(run.db)
     enabled = find_enabled(configuration, await store.read_switches(run.db))
@@ -50,42 +53,39 @@ async def pull_feed(run: JobRun, feed: FeedName) -> None:
         return  # switching it on wakes it
     states = await store.read_states(run.db)
     days = await store.read_complete_days(run.db, market_day_of(now) - timedelta(days=2 * LOOK_BACK_DAYS))
-    coming = []
+    coming, has_asked = [], False
     for topic in topics_of(feed):
         state = states.get((feed, topic.name), TopicState(feed=feed, topic=topic.name))
         complete = days.get((feed, topic.name), frozenset())
-        coming.append(
-            await _look_at_topic(
-                run.db, configuration, topic, state, complete, now, preferred=is_preferred(topic, feed, enabled)
-            )
-        )
-    await enqueue(run.db, kind_of(feed), key="", due=max(min(coming), now + SHORTEST_WAIT), clock="platform")
+        preferred = is_preferred(topic, feed, enabled)
+        look = await _plan_topic(run.db, topic, state, complete, now, preferred=preferred)
+        if look.window is not None and not has_asked:
+            has_asked = True
+            pull = await pull_topic(run.db, configuration, topic, state, look.window, complete, now)
+            await store.put_run(run.db, pull.run)
+            state, complete = pull.state, pull.complete
+            look = await _plan_topic(run.db, topic, state, complete, now, preferred=preferred)
+        coming.append(now if look.window is not None else max(look.next_at, now + SHORTEST_WAIT))
+        if preferred and look.window is None:
+            await note_lateness(run.db, topic, state, complete, now)
+    await enqueue(run.db, kind_of(feed), key="", due=min(coming), clock="platform")
 
 
-async def _look_at_topic(
+async def _plan_topic(
     db: Database,
-    configuration: FeedConfiguration,
     topic: Topic,
     state: TopicState,
     complete: frozenset[date],
     now: datetime,
     *,
     preferred: bool,
-) -> datetime:
-    """Ask if it is time; when to look again."""
+) -> Look:
+    """The next look; a source that is left alone is so on the real clock, whatever the platform's does."""
     look = plan_look(topic, state, complete, now, preferred=preferred)
-    if look.window is not None:
-        left_s = 0.0 if state.not_before is None else (state.not_before - await real_now(db)).total_seconds()
-        if left_s > 0:  # on the real clock, whatever the platform's does
-            look = replace(look, window=None, next_at=min(look.next_at, now + timedelta(seconds=left_s)))
-    if look.window is not None:
-        pull = await pull_topic(db, configuration, topic, state, look.window, complete, now)
-        await store.put_run(db, pull.run)
-        state, complete = pull.state, pull.complete
-        look = plan_look(topic, state, complete, now, preferred=preferred)
-    if preferred:
-        await note_lateness(db, topic, state, complete, now)
-    return look.next_at
+    if look.window is None or state.not_before is None:
+        return look
+    left = state.not_before - await real_now(db)
+    return replace(look, window=None, next_at=min(look.next_at, now + left)) if left > timedelta() else look
 
 
 Handler = Callable[[JobRun], Awaitable[None]]
