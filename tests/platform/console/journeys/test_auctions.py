@@ -39,9 +39,10 @@ class TestATrader:
         async with open_tab("trader") as tab:
             await tab.open(f"/auctions/{scene.auctions['long']}", "Auctions")
             price = tab.page.get_by_label("Price in EUR for the whole window")
-            await price.fill("12.3456")
-            await price.press("Enter")
-            await expect(tab.page.get_by_role("alert")).to_contain_text("two decimals")
+            for typed, said in (("1,500.123", "reads as 1500.123: at most 2 decimals"), ("300 kW", "no unit here")):
+                await price.fill(typed)
+                await price.press("Enter")
+                await expect(tab.page.get_by_role("alert")).to_contain_text(said)
             await tab.check()
 
     async def test_bids_with_the_keyboard_alone(self, open_tab: OpenTab, scene: Scene):
@@ -56,12 +57,25 @@ class TestATrader:
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("€5,400.00 counts.")).to_be_visible()
 
-    async def test_takes_a_bid_back(self, open_tab: OpenTab, scene: Scene):
+    async def test_takes_a_bid_back_knowing_which_one_stands_then(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
+            page = tab.page
+            before = scene.trader.get(f"/auctions/{scene.auctions['long']}")["currentBid"]["price"]
             await tab.open(f"/auctions/{scene.auctions['long']}", "Auctions")
-            await tab.page.get_by_role("button", name="Withdraw").click()
-            await tab.page.get_by_role("button", name="Withdraw it").click()
-            await expect(tab.page.get_by_text("withdrawn")).to_be_visible()
+            await page.get_by_label("Price in EUR for the whole window").fill(f"{before + 142.6:.2f}")
+            await page.keyboard.press("Enter")
+            await page.keyboard.press("Enter")
+            counts = page.get_by_text(f"€{before + 142.6:,.2f} counts.")
+            await expect(counts).to_be_visible()
+            await page.get_by_role("button", name="Withdraw").click()
+            await expect(page.get_by_text(f"Your bid before, €{before:,.2f}, would stand again.")).to_be_visible()
+            await page.get_by_role("button", name="Withdraw it").click()
+            await expect(page.get_by_role("row", name=re.compile(f"{before:,.2f}.*stands"))).to_be_visible()
+            await expect(counts).to_have_count(0)
+            await page.get_by_role("button", name="Withdraw").click()
+            await expect(page.get_by_text("No bid of yours would stand.")).to_be_visible()
+            await page.get_by_role("button", name="Withdraw it").click()
+            await expect(page.get_by_text("withdrawn")).to_have_count(2)
 
     async def test_finds_the_list_as_it_was_after_choosing_another_auction(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
@@ -84,7 +98,7 @@ class TestTheOperator:
             await dialog.get_by_label("Backed by").select_option(scene.assets["Hürth"])
             await dialog.get_by_label("Power").fill("3")
             await dialog.get_by_label("Energy").fill("6")
-            await dialog.get_by_label("Hurdle price").fill("500.00")
+            await dialog.get_by_label("Hurdle price").fill("€ 500,00")
             await dialog.get_by_label("Nordlicht Trading").check()
             await tab.check()
             await dialog.get_by_role("button", name="Create, inviting 1").click()

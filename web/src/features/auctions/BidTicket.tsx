@@ -20,6 +20,8 @@ interface Props {
 }
 
 const STEP_EUR = 100
+/** Beyond so many times the P90 a price is more likely a slip than a wish. */
+const FAR_ABOVE = 1.5
 
 /** A bid takes two steps: name a price, then see what it replaces and place it. */
 export function BidTicket({ auction, valuation, now, text, onText }: Props) {
@@ -82,7 +84,9 @@ export function BidTicket({ auction, valuation, now, text, onText }: Props) {
         {valuation && <QuickPicks valuation={valuation} onPick={change} />}
         <Meaning auction={auction} valuation={valuation} price={read.price} />
         {valuation && read.price !== null && <Spread valuation={valuation} price={read.price} />}
-        {place.isSuccess && !isReviewed && <Placed bidID={place.data.id} price={place.data.price} />}
+        {place.isSuccess && !isReviewed && auction.currentBid?.id === place.data.id && (
+          <Placed bidID={place.data.id} price={place.data.price} />
+        )}
         {!isReviewed && (
           <Button kind="primary" type="submit" disabled={!isOpen || isSame || (hasTried && read.price === null)}>
             {isOpen
@@ -98,6 +102,7 @@ export function BidTicket({ auction, valuation, now, text, onText }: Props) {
       {isReviewed && read.price !== null && (
         <Review
           auction={auction}
+          valuation={valuation}
           price={read.price}
           isBusy={place.isPending}
           error={place.error}
@@ -195,6 +200,7 @@ function Placed({ bidID, price }: { bidID: string; price: number }) {
 
 interface ReviewProps {
   auction: Auction
+  valuation: Valuation | undefined
   price: number
   isBusy: boolean
   error: unknown
@@ -202,7 +208,7 @@ interface ReviewProps {
   onPlace: (price: number) => void
 }
 
-function Review({ auction, price, isBusy, error, onBack, onPlace }: ReviewProps) {
+function Review({ auction, valuation, price, isBusy, error, onBack, onPlace }: ReviewProps) {
   const zone = useZone()
   const standing = auction.currentBid?.price
   const button = useRef<HTMLButtonElement>(null)
@@ -223,6 +229,11 @@ function Review({ auction, price, isBusy, error, onBack, onPlace }: ReviewProps)
         {standing !== undefined
           ? 'It replaces the bid that stands and counts from its own, later time.'
           : 'It counts from the moment it arrives.'}{' '}
+        {valuation && price > FAR_ABOVE * valuation.p90 && (
+          <strong className="tone-danger">
+            {euro(price)} is {decimal(price / valuation.p90, 1)} times the P90 of its worth, {euro(valuation.p90)}.
+          </strong>
+        )}{' '}
         If it wins, you pay {euro(price)} and hold the battery from {weekdayTime(deliveryOf(auction).start, zone)}.
       </p>
       <FormProblem error={error} />

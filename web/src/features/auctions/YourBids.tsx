@@ -2,7 +2,7 @@ import { type UseQueryResult, useMutation, useQueryClient } from '@tanstack/reac
 import { useState } from 'react'
 import { api } from '../../shared/api/client'
 import { useMay } from '../../shared/api/session'
-import { decimal } from '../../shared/format'
+import { decimal, euro } from '../../shared/format'
 import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
@@ -10,7 +10,7 @@ import { Icon } from '../../shared/ui/Icon'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
-import { type Auction, type Bid, groupOf, perMwDay } from './data'
+import { type Auction, type Bid, groupOf, perMwDay, standingAfter } from './data'
 
 interface Props {
   auction: Auction
@@ -29,7 +29,11 @@ export function YourBids({ auction, bids, now }: Props) {
     <Card
       title="Your bids"
       note={count > 0 ? String(count) : undefined}
-      actions={standing && isOpen && mayBid ? <Withdraw auction={auction} bidID={standing.id} /> : undefined}
+      actions={
+        standing && isOpen && mayBid && bids.data ? (
+          <Withdraw auction={auction} bidID={standing.id} next={standingAfter(bids.data, standing.id)} />
+        ) : undefined
+      }
     >
       <Loaded query={bids} skeleton={<SkeletonRows rows={2} height={32} />}>
         {(list) =>
@@ -114,7 +118,7 @@ function Receipt({ id }: { id: string }) {
   )
 }
 
-function Withdraw({ auction, bidID }: { auction: Auction; bidID: string }) {
+function Withdraw({ auction, bidID, next }: { auction: Auction; bidID: string; next: Bid | null }) {
   const [isAsked, setIsAsked] = useState(false)
   const queries = useQueryClient()
   const withdraw = useMutation({
@@ -132,7 +136,9 @@ function Withdraw({ auction, bidID }: { auction: Auction; bidID: string }) {
   return (
     <>
       {withdraw.isError && <FormProblem error={withdraw.error} />}
-      <span className="note">No bid of yours would stand.</span>
+      <span className="note">
+        {next ? `Your bid before, ${euro(next.price)}, would stand again.` : 'No bid of yours would stand.'}
+      </span>
       <Button isCompact onClick={() => setIsAsked(false)}>
         Keep it
       </Button>

@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { allPages, answered, api, offers, type Schemas } from '../../shared/api/client'
 import { useMay } from '../../shared/api/session'
+import { readQuantity } from '../../shared/quantity'
 import { HOUR_MS } from '../../shared/time/marketDay'
 
 export type Auction = Schemas['AuctionView']
@@ -179,18 +180,19 @@ export function binsOf({ p10, p50, p90, calibration }: Valuation): Bins | null {
 
 /** A price as it is typed, with a decimal comma or point, grouped or not. */
 export function readPrice(text: string): { price: number; fault: null } | { price: null; fault: string } {
-  const plain = text.replace(/[\s€'’]/g, '')
-  if (plain === '') return { price: null, fault: 'Name a price.' }
-  const grouping = /^\d{1,3}([.,]\d{3})+(?:([.,])\d{1,2})?$/.exec(plain)
-  let normal = plain
-  if (grouping && (grouping[2] === undefined ? /[.,]\d{3}$/.test(plain) : true)) {
-    const last = grouping[2] ? plain.lastIndexOf(grouping[2]) : plain.length
-    normal = plain.slice(0, last).replace(/[.,]/g, '') + (grouping[2] ? `.${plain.slice(last + 1)}` : '')
-  } else normal = plain.replace(',', '.')
-  if (!/^\d+(\.\d*)?$/.test(normal)) return { price: null, fault: 'A price is a number, such as 21800.00.' }
-  if (!/^\d+(\.\d{0,2})?$/.test(normal)) return { price: null, fault: 'At most two decimals.' }
-  const price = Number(normal)
-  if (price < 0.01) return { price: null, fault: 'At least €0.01.' }
-  if (price > 10_000_000) return { price: null, fault: 'At most €10,000,000.' }
-  return { price, fault: null }
+  if (text.trim() === '') return { price: null, fault: 'Name a price.' }
+  const read = readQuantity(text, 'EUR', {
+    decimals: 2,
+    least: 0.01,
+    leastIs: 'the least, €0.01',
+    most: 10_000_000,
+    mostIs: 'the most, €10,000,000',
+  })
+  return read.value === null ? { price: null, fault: read.fault } : { price: read.value, fault: null }
+}
+
+/** The bid that stands once this one is withdrawn: the latest before it that is not. */
+export function standingAfter(bids: readonly Bid[], withdrawnID: string): Bid | null {
+  const left = bids.filter((bid) => bid.id !== withdrawnID && !bid.withdrawn)
+  return left.reduce<Bid | null>((last, bid) => (last === null || bid.sequence > last.sequence ? bid : last), null)
 }

@@ -157,7 +157,7 @@ function Totals({ zones, runs }: { zones: Zone[]; runs: Run[] }) {
         },
         {
           label: 'Next quarter-hour',
-          value: countdown(next - now),
+          value: `in ${countdown(next - now)}`,
           below: `for ${time(next, zone)}–${time(next + QUARTER_MS, zone)}${took === undefined ? '' : ` · last ${decimal(took * 1000)} ms`}`,
         },
       ]}

@@ -96,8 +96,8 @@ export default function Overview() {
         (living.length > 0 || operations.zones.length > 0) && (
           <span>
             Next {isOperator ? 'dispatch gate' : 'gate'}{' '}
-            <strong className="gate-left tabular">{countdown(gate.gate - now)}</strong> for {time(gate.start, zone)}–
-            {time(gate.start + QUARTER_MS, zone)}
+            <strong className="gate-left tabular">in {countdown(gate.gate - now)}</strong>, at {time(gate.gate, zone)}{' '}
+            for {time(gate.start, zone)}–{time(gate.start + QUARTER_MS, zone)}
           </span>
         )
       }

@@ -9,6 +9,7 @@ import { addDays, dayOf, spanOf } from '../../shared/time/marketDay'
 import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { Confirmation } from '../../shared/ui/Confirmation'
 import { Copy } from '../../shared/ui/Copy'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
@@ -41,6 +42,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
   const zone = useZone()
   const mayManage = useMay('Manage:organisation')
   const queries = useQueryClient()
+  const [ending, setEnding] = useState<Grant | null>(null)
   const grants = useQuery({
     queryKey: ['physical-assets', asset.id, 'grants'],
     queryFn: () => askJson<Grant[]>(`/physical-assets/${asset.id}/grants`),
@@ -54,6 +56,20 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
     <>
       <Card title="Grants" note="what other organisations may do with this battery">
         <FormProblem error={end.error} />
+        {ending && (
+          <Confirmation
+            title={`Take back what ${ending.organisationName} may do?`}
+            action="Take back"
+            isBusy={end.isPending}
+            onCancel={() => setEnding(null)}
+            onConfirm={() => {
+              setEnding(null)
+              end.mutate(ending.organisationID)
+            }}
+          >
+            It loses at once: {ending.permissions.map(permissionInWords).join('; ')}.
+          </Confirmation>
+        )}
         <Loaded query={grants} skeleton={<SkeletonRows rows={3} />}>
           {(list) =>
             list.length === 0 ? (
@@ -80,12 +96,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                       <td className="when wide-cell">{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
                       <td className="number">
                         {mayManage && (
-                          <Button
-                            kind="danger"
-                            isCompact
-                            isBusy={end.isPending}
-                            onClick={() => end.mutate(grant.organisationID)}
-                          >
+                          <Button kind="danger" isCompact isBusy={end.isPending} onClick={() => setEnding(grant)}>
                             Take back
                           </Button>
                         )}

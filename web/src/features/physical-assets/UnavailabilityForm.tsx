@@ -6,6 +6,7 @@ import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
 import { decimal, megawatts, signed, words } from '../../shared/format'
+import { type Quantity, readQuantity } from '../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
@@ -71,18 +72,23 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
       description: '',
     }
   })
+  const { ratedChargePower, ratedDischargePower, energyCapacity } = asset.parameters
+  const mostKw = Math.max(ratedChargePower, ratedDischargePower)
+  const power = readMissing(text.power, 'MW', mostKw)
+  const energy = readMissing(text.energy, 'MWh', energyCapacity)
   const draft: Draft = {
     type: text.type,
     start: momentFrom(text.from, zone),
     end: momentFrom(text.until, zone),
-    powerKw: numberFrom(text.power) * 1000,
-    energyKwh: numberFrom(text.energy) * 1000,
+    powerKw: power.value === null ? 0 : Math.round(power.value * 1e6) / 1000,
+    energyKwh: energy.value === null ? 0 : Math.round(energy.value * 1e6) / 1000,
     description: text.description,
   }
   /** Once it is reported only its notification can be missing: then that alone is sent again. */
   const [madeID, setMadeID] = useState<string | null>(null)
   const isSpan = draft.start > 0 && draft.end > draft.start
-  const isWhole = isSpan && (draft.powerKw > 0 || draft.energyKwh > 0)
+  const isReadable = power.fault === null && energy.fault === null
+  const isWhole = isSpan && isReadable && (draft.powerKw > 0 || draft.energyKwh > 0)
   const key = JSON.stringify(draft)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the draft, which is new at every drawing
   useEffect(() => onDraft(isSpan && madeID === null ? draft : null), [key, madeID, onDraft])
@@ -166,7 +172,9 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
             value={text.power}
             onChange={change('power')}
             suffix={`of ${megawatts(parameters.ratedDischargePower)} MW`}
-            fault={fault('/volume/powerCapacity/discharge', MW) ?? fault('/volume/powerCapacity/charge', MW)}
+            fault={
+              power.fault ?? fault('/volume/powerCapacity/discharge', MW) ?? fault('/volume/powerCapacity/charge', MW)
+            }
           />
           <Field
             label="Missing energy"
@@ -174,7 +182,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
             value={text.energy}
             onChange={change('energy')}
             suffix={`of ${megawatts(parameters.energyCapacity)} MWh`}
-            fault={fault('/volume/energyCapacity', { factor: 1000, unit: 'MWh' })}
+            fault={energy.fault ?? fault('/volume/energyCapacity', { factor: 1000, unit: 'MWh' })}
           />
         </div>
         <Field
@@ -356,7 +364,8 @@ function useSettled<T>(value: T, ms: number): T {
   return settled
 }
 
-function numberFrom(text: string): number {
-  const value = Number(text.replace(',', '.'))
-  return Number.isFinite(value) && value > 0 ? value : 0
+/** What is missing, at most what the battery has; nothing where the field is empty. */
+function readMissing(text: string, unit: 'MW' | 'MWh', mostKw: number): Quantity {
+  if (text.trim() === '') return { value: 0, fault: null }
+  return readQuantity(text, unit, { least: 0, most: mostKw / 1000, mostIs: `the ${mostKw / 1000} ${unit} it has` })
 }

@@ -20,16 +20,16 @@ describe('runs', () => {
 })
 
 describe('the logbook', () => {
-  test('is read by people: products by their names, and no numbers that only machines read', () => {
+  test('is read by people: products by their names, and no ids', () => {
     expect(titleInWords('2026-10-25_NEGPOS_20_24 accepted')).toBe('FCR 20–24 on Sun, 25 Oct 2026 accepted')
     expect(titleInWords('Fire drill')).toBe('Fire drill')
     expect(titleInWords('Unavailability created: GRID_CONSTRAINT')).toBe('Unavailability created: grid constraint')
     const told = (text: string) => withoutIDs(text, 'Europe/Berlin')
     expect(told('2000 kW of the bid 01a1df93-1cb8-7254-998f-bb8355a1176f were accepted at 35.95 EUR/MW.')).toBe(
-      '2 MW were accepted at 35.95 EUR/MW.',
+      '2000 kW were accepted at 35.95 EUR/MW.',
     )
     expect(told('9000 kW of charging are missing from 2026-11-18T07:00:00Z to 2026-11-18T15:00:00Z.')).toBe(
-      '9 MW of charging are missing from Wed 18 Nov 08:00 to Wed 18 Nov 16:00.',
+      '9000 kW of charging are missing from Wed 18 Nov 08:00 to Wed 18 Nov 16:00.',
     )
   })
 })

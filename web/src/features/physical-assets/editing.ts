@@ -1,14 +1,16 @@
 /** What forms show of a battery, and what of it is sent back. Values that are no field go along as they were read. */
+import { plainNumber } from '../../shared/quantity'
 import type { Zone } from '../../shared/time/marketDay'
 import { instantFrom, localInput } from '../../shared/time/words'
 import { numberFrom, type Values } from '../../shared/ui/editing'
 import type { Parameters, Unavailability } from './data'
 
-const tidy = (value: number): string => String(Number(value.toPrecision(12)))
+const tidy = plainNumber
 
 export interface Figure {
   key: string
   factor?: number
+  unit?: string
 }
 
 /** With the ramp rate, which has no field: a new version keeps the one of the version that was read. */
@@ -24,9 +26,9 @@ export function parameterValues(parameters: Parameters, figures: readonly Figure
 
 export function parameterBody(values: Values, figures: readonly Figure[]): Record<string, number | null> {
   return Object.fromEntries(
-    [...figures, { key: 'rampRate', factor: 1 }].map(({ key, factor = 1 }) => {
+    [...figures, { key: 'rampRate' } as Figure].map(({ key, factor = 1, unit }) => {
       const text = (values[key] ?? '').trim()
-      return [key, text === '' ? null : Number(tidy(numberFrom(text) * factor))]
+      return [key, text === '' ? null : Number(tidy(numberFrom(text, unit) * factor))]
     }),
   )
 }
@@ -49,8 +51,8 @@ export function unavailabilityValues({ type, start, end, volume, description }: 
 
 export function unavailabilityBody(values: Values, zone: Zone) {
   const of = (key: string): string => values[key] ?? ''
-  const kw = (key: string): number => Number(tidy(numberFrom(of(key)) * 1000))
-  const power = kw('power')
+  const kw = (key: string, unit: string): number => Number(tidy(numberFrom(of(key), unit) * 1000))
+  const power = kw('power', 'MW')
   // One field stands for both directions; where they were told apart and it was not touched, they stay so.
   const isSame = of('power') === tidy(Number(of('storedDischarge')) / 1000)
   return {
@@ -59,7 +61,7 @@ export function unavailabilityBody(values: Values, zone: Zone) {
     end: instantFrom(of('end'), of('storedEnd'), zone),
     description: of('description'),
     volume: {
-      energyCapacity: kw('energy'),
+      energyCapacity: kw('energy', 'MWh'),
       powerCapacity: isSame
         ? { charge: Number(of('storedCharge')), discharge: Number(of('storedDischarge')) }
         : { charge: power, discharge: power },

@@ -4,10 +4,11 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { askJson } from '../../shared/api/client'
 import { useNames } from '../../shared/api/names'
 import { Refused, sentenceOf } from '../../shared/api/problem'
-import { percent, plural } from '../../shared/format'
+import { euro, percent, plural } from '../../shared/format'
 import { monthInWords } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
+import { Confirmation } from '../../shared/ui/Confirmation'
 import { Field } from '../../shared/ui/Field'
 import { Icon } from '../../shared/ui/Icon'
 import { Link } from '../../shell/router'
@@ -32,6 +33,10 @@ interface Run {
   fault?: string
 }
 
+/** What organisations receive; what they pay is the same and the market's. */
+const paidOut = (statements: readonly Statement[]): number =>
+  statements.reduce((sum, one) => sum + Math.max(0, Number(one.total)), 0)
+
 interface Props {
   month: string
   statements: Statement[]
@@ -46,6 +51,7 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
   const nameOf = useNames()
   const [runID, setRunID] = useState<string | null>(null)
   const [isForced, setIsForced] = useState(false)
+  const [isAsked, setIsAsked] = useState(false)
   const issue = useMutation({
     mutationFn: (allowMissing: boolean) =>
       askJson<Run>('/statements', { method: 'POST', body: { month, ...(allowMissing ? { allowMissing } : {}) } }),
@@ -163,10 +169,24 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
               aria-disabled={why !== null}
               aria-describedby="why-not-issued"
               isBusy={isBusy}
-              onClick={() => why === null && issue.mutate(false)}
+              onClick={() => why === null && setIsAsked(true)}
             >
               <Icon name="check" /> Issue {isLoading ? 'the statements' : plural(statements.length, 'statement')}
             </Button>
+            {isAsked && why === null && !isBusy && (
+              <Confirmation
+                title={`Issue ${monthInWords(month)} for good?`}
+                action={`Issue ${plural(statements.length, 'statement')}`}
+                onCancel={() => setIsAsked(false)}
+                onConfirm={() => {
+                  setIsAsked(false)
+                  issue.mutate(false)
+                }}
+              >
+                {plural(statements.length, 'document')}, {euro(paidOut(statements))} to be paid out in all. Nothing is
+                missing. They never change afterwards.
+              </Confirmation>
+            )}
             <p id="why-not-issued" className="note">
               {why ?? 'Issued statements never change; what comes later is corrected in the next month.'}
             </p>

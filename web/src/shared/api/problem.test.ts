@@ -21,10 +21,11 @@ describe('a sentence of the service', () => {
     )
   })
 
-  test('tells power and energy in MW and MWh, and the same thing once', () => {
+  test('keeps the figures and units of the service, and says the same thing once', () => {
     const twice =
       '99000 kW are more than the 14000 kW that are rated; 99000 kW are more than the 14000 kW that are rated.'
-    expect(onceEach(said(twice))).toBe('99 MW are more than the 14 MW that are rated.')
+    expect(onceEach(said(twice))).toBe('99000 kW are more than the 14000 kW that are rated.')
+    expect(said('Its store will hold 5552.25 of 62000 kWh.')).toBe('Its store will hold 5552.25 of 62000 kWh.')
     expect(onceEach('One is late; another is early.')).toBe('One is late; another is early.')
   })
 

@@ -1,4 +1,4 @@
-import { megawatts, words } from '../format'
+import { words } from '../format'
 import type { Zone } from '../time/marketDay'
 import { readable } from '../time/words'
 import { currentZone } from '../zone'
@@ -70,7 +70,6 @@ const SERIES: Record<string, string> = {
 }
 const POINTER = /^(?:\/|The query parameter |query:)([\w/-]+): */
 const ID = / ?\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
-const POWER = /(\d+(?:\.\d+)?) k(Wh?)\b/g
 const CONSTANT = /\b[A-Z]+(?:_[A-Z0-9]+)+\b/g
 
 /** `/parameters/ratedChargePower` → `Rated charge power`; of a list, with its place from one on. */
@@ -90,7 +89,6 @@ export function inWords(sentence: string, zone: Zone): string {
   return readable(sentence, zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
-    .replace(POWER, (_, value: string, unit: string) => `${megawatts(Number(value))} M${unit}`)
     .replace(CONSTANT, (name) => SERIES[name] ?? words(name).toLowerCase())
 }
 

@@ -58,15 +58,14 @@ export function spanInWords(start: number, end: number, zone: Zone): string {
   return first === last ? `on ${first}` : `from ${first} to ${last}`
 }
 
-/** `11:34`, `1:26:34`, `27 h`, `2 d 13 h`: shorter the further away. */
+/** `41 s`, `13 min 41 s`, `1 h 26 min`, `27 h`, `2 d 13 h`: shorter the further away, and never like a time of day. */
 export function countdown(ms: number): string {
   const s = Math.max(0, Math.ceil(ms / 1000))
   const [h, m, rest] = [Math.floor(s / 3600), Math.floor((s % 3600) / 60), s % 60]
-  const pad = (value: number) => String(value).padStart(2, '0')
   if (h >= 48) return `${Math.floor(h / 24)} d ${h % 24} h`
   if (h >= 24) return `${h} h`
-  if (h >= 1) return `${h}:${pad(m)}:${pad(rest)}`
-  return `${pad(m)}:${pad(rest)}`
+  if (h >= 1) return `${h} h ${m} min`
+  return m >= 1 ? `${m} min ${rest} s` : `${rest} s`
 }
 
 /** `2 s`, `12 min`, `3 h`, `4 d` */

@@ -110,8 +110,8 @@ function Fields({
     if (!isUndecided && isReadable) send.mutate()
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
-  const textFault = ({ key, kind = 'text' }: EditField) =>
-    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '')
+  const textFault = ({ key, kind = 'text', unit }: EditField) =>
+    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '', unit)
   const isReadable = !fields.some(textFault)
   const faultOf = ({ key, pointer = `/${key}`, factor, unit = '' }: EditField) =>
     faultAt(send.error, pointer, factor === undefined ? undefined : { factor, unit: unit.split(' ')[0] ?? '' })

@@ -1,3 +1,4 @@
+import { readQuantity, unitOf } from '../quantity'
 import { momentFrom } from '../time/words'
 
 /** Three versions of a form: what it began with, the reader's, and what was saved meanwhile. */
@@ -32,11 +33,12 @@ export function mergedValues(theirs: Values, mine: Values, sides: ReadonlyMap<st
 }
 
 /** Why a text is no moment or no number; what cannot be read is never sent. A number that is left empty is none. */
-export function unreadable(kind: string, text: string): string | undefined {
+export function unreadable(kind: string, text: string, unit?: string): string | undefined {
   if (kind === 'moment' && momentFrom(text, 'UTC') === 0) return 'Year, month, day and time, such as 2026-11-17 08:00.'
-  if (kind === 'number' && !Number.isFinite(numberFrom(text))) return 'A number, such as 12.5.'
+  if (kind === 'number' && text.trim() !== '') return readQuantity(text, unitOf(unit)).fault ?? undefined
   return undefined
 }
 
-/** With a decimal comma or point; 0 where nothing stands, NaN where it is no number. */
-export const numberFrom = (text: string): number => Number(text.replace(',', '.').trim())
+/** In the field's unit; 0 where nothing stands, NaN where it has no one reading. */
+export const numberFrom = (text: string, unit?: string): number =>
+  text.trim() === '' ? 0 : (readQuantity(text, unitOf(unit)).value ?? Number.NaN)

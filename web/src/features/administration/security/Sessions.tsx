@@ -1,8 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { ask } from '../../../shared/api/client'
 import { nearTime } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
+import { Confirmation } from '../../../shared/ui/Confirmation'
 import { FormProblem, Loaded, SkeletonRows } from '../../../shared/ui/states'
 import { Table } from '../../../shared/ui/Table'
 import { useZone } from '../../../shared/zone'
@@ -13,6 +15,7 @@ export function Sessions() {
   const zone = useZone()
   const queries = useQueryClient()
   const sessions = useSessions()
+  const [isAsked, setIsAsked] = useState(false)
   const end = useMutation({
     mutationFn: (id: string | null) =>
       ask(id === null ? '/auth/sessions' : `/auth/sessions/${id}`, { method: 'DELETE' }),
@@ -25,13 +28,31 @@ export function Sessions() {
       note={sessions.data ? String(sessions.data.length) : undefined}
       actions={
         others > 0 && (
-          <Button kind="danger" isCompact isBusy={end.isPending} onClick={() => end.mutate(null)}>
+          <Button kind="danger" isCompact isBusy={end.isPending} onClick={() => setIsAsked(true)}>
             {others === 1 ? 'End the other' : `End the ${others} others`}
           </Button>
         )
       }
     >
       <FormProblem error={end.error} />
+      {isAsked && (
+        <Confirmation
+          title={others === 1 ? 'End the other session?' : `End the ${others} other sessions?`}
+          action={others === 1 ? 'End it' : 'End them'}
+          onCancel={() => setIsAsked(false)}
+          onConfirm={() => {
+            setIsAsked(false)
+            end.mutate(null)
+          }}
+        >
+          Signed out at once:{' '}
+          {(sessions.data ?? [])
+            .filter((one) => !one.current)
+            .map(agentInWords)
+            .join('; ')}
+          .
+        </Confirmation>
+      )}
       <Loaded query={sessions} skeleton={<SkeletonRows rows={3} />}>
         {(list) => (
           <Table columns={['Where', 'Last used', { label: 'Actions', isUnseen: true }]}>

@@ -36,7 +36,7 @@ export function EditAuction({ auction, onClose }: { auction: Auction; onClose: (
       body: {
         start: instantFrom(values.start ?? '', values.storedStart ?? '', zone),
         end: instantFrom(values.end ?? '', values.storedEnd ?? '', zone),
-        hurdlePrice: values.hurdlePrice?.trim() ? String(numberFrom(values.hurdlePrice)) : null,
+        hurdlePrice: values.hurdlePrice?.trim() ? numberFrom(values.hurdlePrice, 'EUR').toFixed(2) : null,
       },
     })
   return (

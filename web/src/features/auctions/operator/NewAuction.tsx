@@ -5,6 +5,7 @@ import { useOrganisations } from '../../../shared/api/names'
 import { faultAt } from '../../../shared/api/problem'
 import { clock } from '../../../shared/clock'
 import { megawatts } from '../../../shared/format'
+import { readQuantity } from '../../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
@@ -14,6 +15,7 @@ import { Sheet } from '../../../shared/ui/Sheet'
 import { FormProblem } from '../../../shared/ui/states'
 import { useOpeningZone, zoneName } from '../../../shared/zone'
 import { go } from '../../../shell/router'
+import { readPrice } from '../data'
 
 const MOMENTS = ['opens', 'closes', 'from', 'until']
 
@@ -29,6 +31,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
   const [assetID, setAssetID] = useState('')
   /** Times that could not be read when it was to be created. */
   const [unread, setUnread] = useState<readonly string[]>([])
+  const [faults, setFaults] = useState<Record<string, string | null>>({})
   const [invited, setInvited] = useState<ReadonlySet<string>>(new Set())
   const asset = assets.data?.find((one) => one.id === assetID) ?? assets.data?.[0]
   const now = clock.now()
@@ -51,8 +54,14 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     const text = (name: string) => String(form.get(name) ?? '')
     const unread = MOMENTS.filter((name) => unreadable('moment', text(name)))
     setUnread(unread)
-    if (unread.length > 0) return
-    const power = Number(text('power')) * 1000
+    const power = readQuantity(text('power'), 'MW', { least: 0 })
+    const energy = readQuantity(text('energy'), 'MWh', { least: 0 })
+    const cycles = text('cycles').trim() ? readQuantity(text('cycles'), '', { least: 0 }) : { value: null, fault: null }
+    const hurdle = text('hurdle').trim() ? readPrice(text('hurdle')) : { price: null, fault: null }
+    const faults = { power: power.fault, energy: energy.fault, cycles: cycles.fault, hurdle: hurdle.fault }
+    setFaults(faults)
+    if (unread.length > 0 || power.value === null || energy.value === null || cycles.fault || hurdle.fault) return
+    const powerKw = Math.round(power.value * 1e6) / 1000
     create.mutate({
       start: instant(momentFrom(text('opens'), zone)),
       end: instant(momentFrom(text('closes'), zone)),
@@ -60,17 +69,17 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
         start: instant(momentFrom(text('from'), zone)),
         end: instant(momentFrom(text('until'), zone)),
         deliveryZone: asset.deliveryZone,
-        ratedChargePower: power,
-        ratedDischargePower: power,
-        energyCapacity: Number(text('energy')) * 1000,
+        ratedChargePower: powerKw,
+        ratedDischargePower: powerKw,
+        energyCapacity: Math.round(energy.value * 1e6) / 1000,
         chargeEfficiency: asset.parameters.chargeEfficiency,
         dischargeEfficiency: asset.parameters.dischargeEfficiency,
-        dailyCycleLimit: text('cycles') ? Number(text('cycles')) : null,
+        dailyCycleLimit: cycles.value,
         initialSoC: 0.5,
         lastSoCTarget: 0.5,
         finalSoCTolerance: 0.01,
       },
-      hurdlePrice: text('hurdle') || null,
+      hurdlePrice: hurdle.price === null ? null : hurdle.price.toFixed(2),
       backing: [{ physicalAssetID: asset.id, share: 1 }],
       participants: [...invited],
     })
@@ -133,31 +142,25 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
           <Field
             label="Power"
             name="power"
-            type="number"
-            step="any"
-            min={0}
+            inputMode="decimal"
             required
             suffix="MW"
-            fault={fault('/item/ratedDischargePower', 'MW')}
+            fault={faults.power ?? fault('/item/ratedDischargePower', 'MW')}
           />
           <Field
             label="Energy"
             name="energy"
-            type="number"
-            step="any"
-            min={0}
+            inputMode="decimal"
             required
             suffix="MWh"
-            fault={fault('/item/energyCapacity', 'MWh')}
+            fault={faults.energy ?? fault('/item/energyCapacity', 'MWh')}
           />
           <Field
             label="Cycles a day"
             name="cycles"
-            type="number"
-            step="any"
-            min={0}
+            inputMode="decimal"
             defaultValue={2}
-            fault={fault('/item/dailyCycleLimit')}
+            fault={faults.cycles ?? fault('/item/dailyCycleLimit')}
           />
           <Field
             label="Hurdle price"
@@ -165,7 +168,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
             inputMode="decimal"
             suffix="EUR"
             hint="Bids below it are not valid"
-            fault={fault('/hurdlePrice')}
+            fault={faults.hurdle ?? fault('/hurdlePrice')}
           />
         </div>
         <fieldset className="field plain-fieldset">

@@ -92,11 +92,11 @@ export function DayFigures({
     },
     {
       label: 'Next gate',
-      value: gate.start < Date.parse(asset.end) ? countdown(gate.gate - now) : 'over',
+      value: gate.start < Date.parse(asset.end) ? `in ${countdown(gate.gate - now)}` : 'over',
       below:
         gate.start >= Date.parse(asset.end)
           ? 'its delivery is over'
-          : `for ${gateDay(gate.start, now, zone)}${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
+          : `${time(gate.gate, zone)}, for ${gateDay(gate.start, now, zone)}${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
     },
   ]
   if (isBeyond && figures[3]) figures[3].tone = 'warning'

@@ -9,8 +9,11 @@ import {
   useRef,
   useState,
 } from 'react'
+import { megawatts } from '../../../shared/format'
+import { readQuantity } from '../../../shared/quantity'
 import type { Day } from '../../../shared/time/marketDay'
-import { readNumber, readPasted } from './paste'
+import { clamped } from './draft'
+import { readPasted } from './paste'
 import { rowsOf, ScheduleCell } from './ScheduleCell'
 
 interface Props {
@@ -23,6 +26,8 @@ interface Props {
   ratedKw: number
   isClosed: (index: number) => boolean
   isEditable: boolean
+  /** What each quarter-hour can take and give, kW. */
+  limits: readonly ({ charge: number; discharge: number } | undefined)[]
   selection: [number, number] | null
   onSelect: (selection: [number, number]) => void
   onChange: (changes: Map<number, number>) => void
@@ -39,6 +44,7 @@ export function ScheduleGrid({
   ratedKw,
   isClosed,
   isEditable,
+  limits,
   selection,
   onSelect,
   onChange,
@@ -64,12 +70,20 @@ export function ScheduleGrid({
     onSelect(doesExtend && selection ? [selection[0], next] : [next, next])
   }
   const commit = (text: string): boolean => {
-    const value = readNumber(text)
-    if (value === null) {
-      onFault(`“${text}” is not a power in MW.`)
+    const chosen = inSelection().map((index) => limits[index])
+    const least = -Math.min(...chosen.map((one) => one?.charge ?? Number.POSITIVE_INFINITY)) / 1000
+    const most = Math.min(...chosen.map((one) => one?.discharge ?? Number.POSITIVE_INFINITY)) / 1000
+    const read = readQuantity(text, 'MW', {
+      least,
+      leastIs: `what can be charged, ${megawatts(-least * 1000)} MW`,
+      most,
+      mostIs: `what can be discharged, ${megawatts(most * 1000)} MW`,
+    })
+    if (read.value === null) {
+      onFault(read.fault)
       return false
     }
-    setAll(Math.round(value * 1000))
+    setAll(Math.round(read.value * 1000))
     return true
   }
 
@@ -108,7 +122,7 @@ export function ScheduleGrid({
       event.preventDefault()
       if (typed !== null) setTyped(typed.slice(0, -1) || null)
       else setAll(0)
-    } else if (/^[\d.,+−-]$/.test(event.key)) {
+    } else if (/^[\d.,+−-]$/.test(event.key) || (typed !== null && /^[kmw ]$/i.test(event.key))) {
       event.preventDefault()
       setTyped((typed ?? '') + event.key)
     }
@@ -133,6 +147,11 @@ export function ScheduleGrid({
       const index = low + offset
       if (power !== null && index <= last && !isClosed(index)) changes.set(index, power)
     })
+    const beyond = [...changes].find(([index, power]) => clamped(power, limits[index]) !== power)
+    if (beyond) {
+      onFault(`${megawatts(beyond[1])} MW is more than the battery can do then. Nothing was pasted.`)
+      return
+    }
     onChange(changes)
     onSelect([low, Math.min(last, low + pasted.length - 1)])
   }

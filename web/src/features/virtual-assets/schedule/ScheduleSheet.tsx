@@ -133,6 +133,7 @@ export function ScheduleSheet(props: Props) {
     >
       <div className="schedule-scroll">
         <ScheduleGrid
+          limits={plan.limits}
           day={day}
           quarters={plan.quarters}
           powersKw={powersKw}

@@ -1,19 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readNumber, readPasted } from './paste'
-
-describe('a pasted number', () => {
-  test.each([
-    ['3,5', 3.5],
-    ['3.5', 3.5],
-    ['-10', -10],
-    ['−10,25', -10.25],
-    ['1.234,5', 1234.5],
-    ['1,234.5', 1234.5],
-    ['+2', 2],
-  ])('%s is read', (text, value) => expect(readNumber(text)).toBe(value))
-
-  test.each(['abc', '1.2.3', '', '--2', '1e3', 'NaN'])('%s is none', (text) => expect(readNumber(text)).toBeNull())
-})
+import { readPasted } from './paste'
 
 describe('what is pasted', () => {
   test('is MW unless it says kW', () => {
@@ -31,6 +17,11 @@ describe('what is pasted', () => {
     expect(readPasted('1\nx\n3')).toEqual({ powersKw: [], fault: '“x” is not a power.' })
     expect(readPasted('').fault).toBeString()
     expect(readPasted(Array(101).fill('1').join('\n')).fault).toContain('100')
+  })
+
+  test('is refused where a cell has two readings', () => {
+    expect(readPasted('1\n1.500').fault).toContain('1.500 or 1500')
+    expect(readPasted('kW\n1.500').powersKw).toEqual([1500])
   })
 
   test('ends with the line break that spreadsheets add', () => {
