@@ -11,7 +11,7 @@ import { ChangedPlanNotice } from '../conflict/ChangedPlanNotice'
 import { Conflict } from '../conflict/Conflict'
 import { type DayPlan, type Held, planKey, useHeld, usePrices } from '../data'
 import { projectionOf, value } from '../projection'
-import { applied, clamped, EMPTY, isSamePower, reduce } from '../schedule/draft'
+import { applied, clamped, EMPTY, isSamePower, reduce, splitByGate } from '../schedule/draft'
 import { type Proposal, useProposal } from '../schedule/proposal'
 import { ScheduleSheet } from '../schedule/ScheduleSheet'
 import { DayFigures } from './DayFigures'
@@ -52,13 +52,14 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
     [plan.quarters, gateMs, now],
   )
   const isEditable = mayEdit && plan.quarters.some((_, index) => !isClosed(index))
-  const drafted = useMemo(() => applied(plan.powersKw, draft.edits), [plan.powersKw, draft.edits])
+  const { live, expired } = useMemo(() => splitByGate(draft.edits, isClosed), [draft.edits, isClosed])
+  const drafted = useMemo(() => applied(plan.powersKw, live), [plan.powersKw, live])
   const priceOf = useMemo(() => pricesOf(plan, day, prices.data?.values ?? []), [plan, day, prices.data])
   const proposal = useProposal(asset, plan, drafted, prices.isPending ? null : priceOf, isClosed)
   const shown = proposal.current
   const powersKw = useMemo(() => (shown ? applied(drafted, shown.changes) : drafted), [drafted, shown])
   const projected = useMemo(() => projectionOf(asset, plan, powersKw), [asset, plan, powersKw])
-  const isEdited = draft.edits.size > 0 || shown !== null
+  const isEdited = live.size > 0 || shown !== null
 
   const { dismiss, ask } = proposal
   useEffect(() => {
@@ -147,6 +148,8 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
           day={day}
           powersKw={powersKw}
           draft={draft}
+          live={live}
+          expired={expired}
           dispatch={dispatch}
           proposal={proposal}
           onApply={apply}

@@ -40,24 +40,32 @@ interface Props {
   isIn: boolean
   isChanged: boolean
   isClosed: boolean
+  /** It was changed, and its gate passed before that was saved. */
+  isExpired: boolean
 }
 
 /** One quarter-hour; drawn anew only when something of it changes, so that a table of a hundred follows a hand. */
 export const ScheduleCell = memo(function ScheduleCell(props: Props) {
-  const { index, name, powerKw, typed, ratedKw, isAt, isStop, isIn, isChanged, isClosed } = props
+  const { index, name, powerKw, typed, ratedKw, isAt, isStop, isIn, isChanged, isClosed, isExpired } = props
   const share = Math.round(10 + (Math.abs(powerKw) / ratedKw) * 25)
   const shade =
     powerKw === 0
       ? undefined
       : `color-mix(in srgb, var(--${powerKw > 0 ? 'discharge' : 'charge'}) ${share}%, var(--surface))`
-  const marks = [isIn && 'is-in', isAt && 'is-at', isClosed && 'is-closed', isChanged && 'is-changed']
+  const marks = [
+    isIn && 'is-in',
+    isAt && 'is-at',
+    isClosed && 'is-closed',
+    isChanged && 'is-changed',
+    isExpired && 'is-expired',
+  ]
   return (
     <td
       role="gridcell"
       data-index={index}
       tabIndex={isStop ? 0 : -1}
       aria-selected={isIn}
-      aria-label={`${name} ${decimal(powerKw / 1000, 1)} MW${isChanged ? ', changed' : ''}${isClosed ? ', gate closed' : ''}`}
+      aria-label={`${name} ${decimal(powerKw / 1000, 1)} MW${isChanged ? ', changed' : ''}${isExpired ? ', edit expired' : ''}${isClosed ? ', gate closed' : ''}`}
       className={['cell', ...marks.filter(Boolean)].join(' ')}
       style={isClosed ? undefined : { backgroundColor: shade }}
     >

@@ -26,6 +26,8 @@ interface Props {
   ratedKw: number
   isClosed: (index: number) => boolean
   isEditable: boolean
+  /** Places of edits whose gate has passed. */
+  expired: readonly number[]
   /** What each quarter-hour can take and give, kW. */
   limits: readonly ({ charge: number; discharge: number } | undefined)[]
   selection: [number, number] | null
@@ -44,6 +46,7 @@ export function ScheduleGrid({
   ratedKw,
   isClosed,
   isEditable,
+  expired,
   limits,
   selection,
   onSelect,
@@ -217,6 +220,7 @@ export function ScheduleGrid({
                   isIn={index >= low && index <= high}
                   isChanged={power !== storedKw[index]}
                   isClosed={isClosed(index)}
+                  isExpired={expired.includes(index)}
                 />
               )
             })}

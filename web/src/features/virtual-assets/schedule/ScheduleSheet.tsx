@@ -10,6 +10,7 @@ import { type Day, instant, QUARTER_MS } from '../../../shared/time/marketDay'
 import { time } from '../../../shared/time/words'
 import { Button, IconButton } from '../../../shared/ui/Button'
 import { Card } from '../../../shared/ui/Card'
+import { isTyping } from '../../../shared/ui/typing'
 import { useZone } from '../../../shared/zone'
 import { type DayPlan, pathOf } from '../data'
 import type { Breach } from '../projection'
@@ -23,6 +24,10 @@ interface Props {
   day: Day
   powersKw: number[]
   draft: Draft
+  /** The edits that can still be saved. */
+  live: ReadonlyMap<number, number>
+  /** Places of edits whose gate has passed: left out of the verdict and of what is saved. */
+  expired: readonly number[]
   dispatch: Dispatch<Action>
   selection: [number, number] | null
   onSelect: (selection: [number, number]) => void
@@ -49,6 +54,8 @@ export function ScheduleSheet(props: Props) {
     day,
     powersKw,
     draft,
+    live,
+    expired,
     dispatch,
     selection,
     onSelect,
@@ -63,10 +70,10 @@ export function ScheduleSheet(props: Props) {
   } = props
   const queries = useQueryClient()
   const [said, setSaid] = useState<string | null>(null)
-  const changed = draft.edits.size
+  const changed = live.size
   const save = useMutation({
     mutationFn: async () => {
-      const sent = draft.edits
+      const sent = live
       const schedule = [...sent]
         .sort(([a], [b]) => a - b)
         .map(([index, power]) => ({ time: instant(plan.quarters[index] ?? 0), power }))
@@ -90,10 +97,12 @@ export function ScheduleSheet(props: Props) {
         event.preventDefault()
         if (mayKeep) mutate()
       }
+      if (event.key === 'x' && expired.length > 0 && !isTyping(event.target))
+        dispatch({ type: 'drop', indices: expired })
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
-  }, [mayKeep, mutate])
+  }, [mayKeep, mutate, expired, dispatch])
   const change = (changes: Map<number, number>) => {
     setSaid(null)
     save.reset()
@@ -141,6 +150,7 @@ export function ScheduleSheet(props: Props) {
           ratedKw={Math.max(asset.ratedChargePower, asset.ratedDischargePower)}
           isClosed={isClosed}
           isEditable={isEditable}
+          expired={expired}
           selection={selection}
           onSelect={onSelect}
           onChange={change}
@@ -149,6 +159,9 @@ export function ScheduleSheet(props: Props) {
       </div>
       <div className="schedule-foot">
         <Selected plan={plan} powersKw={powersKw} selection={selection} />
+        {expired.length > 0 && (
+          <Expired plan={plan} expired={expired} onDrop={() => dispatch({ type: 'drop', indices: expired })} />
+        )}
         {said && (
           <p className="field-fault" role="alert">
             {said}
@@ -176,7 +189,7 @@ export function ScheduleSheet(props: Props) {
                 ? 'No changes'
                 : `${changed} changed`}
         </span>
-        <Button kind="quiet" disabled={changed === 0} onClick={() => dispatch({ type: 'clear' })}>
+        <Button kind="quiet" disabled={draft.edits.size === 0} onClick={() => dispatch({ type: 'clear' })}>
           Discard
         </Button>
         <Button kind="primary" disabled={!mayKeep} isBusy={save.isPending} onClick={() => save.mutate()}>
@@ -184,6 +197,23 @@ export function ScheduleSheet(props: Props) {
         </Button>
       </footer>
     </Card>
+  )
+}
+
+/** Edits that came too late: named, and dropped by one key. */
+function Expired({ plan, expired, onDrop }: { plan: DayPlan; expired: readonly number[]; onDrop: () => void }) {
+  const zone = useZone()
+  const last = time(plan.quarters[expired.at(-1) ?? 0] ?? 0, zone)
+  return (
+    <div className="verdict">
+      <p role="status">
+        <strong>{plural(expired.length, 'expired edit')}</strong> left out: the gate of {last}
+        {expired.length > 1 ? ' and before' : ''} has passed.
+      </p>
+      <Button isCompact onClick={onDrop}>
+        Drop <kbd>X</kbd>
+      </Button>
+    </div>
   )
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { applied, clamped, EMPTY, isSamePower, reduce } from './draft'
+import { applied, clamped, EMPTY, isSamePower, reduce, splitByGate } from './draft'
 
 const STORED = [0, 1000, -2000, 0]
 const set = (changes: [number, number][], isSameStroke = false) => ({
@@ -82,4 +82,17 @@ describe('a power', () => {
     expect(clamped(30_000, { charge: 10_000, discharge: 20_000 })).toBe(20_000)
     expect(clamped(-30_000, { charge: 10_000, discharge: 20_000 })).toBe(-10_000)
   })
+})
+
+test('an edit whose gate has passed is left out, and dropped without the others', () => {
+  const edits = new Map([
+    [3, 1000],
+    [7, 2000],
+  ])
+  const { live, expired } = splitByGate(edits, (index) => index < 5)
+  expect([...live]).toEqual([[7, 2000]])
+  expect(expired).toEqual([3])
+  const left = reduce({ ...EMPTY, edits }, { type: 'drop', indices: expired })
+  expect([...left.edits]).toEqual([[7, 2000]])
+  expect([...reduce(left, { type: 'undo' }).edits]).toEqual([...edits])
 })

@@ -17,6 +17,8 @@ export type Action =
   | { type: 'undo' }
   | { type: 'redo' }
   | { type: 'clear' }
+  /** Edits of which the gate has passed are dropped. */
+  | { type: 'drop'; indices: readonly number[] }
   /** These edits are stored now, in place of what was stored before; what was changed since they were sent stays. */
   | { type: 'saved'; sent: ReadonlyMap<number, number>; stored: readonly number[] }
   /** Other edits, made elsewhere, in place of these. */
@@ -50,6 +52,11 @@ export function reduce(draft: Draft, action: Action): Draft {
       return draft.edits.size === 0
         ? EMPTY
         : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [], before: null }
+    case 'drop': {
+      const gone = new Set(action.indices)
+      const edits = new Map([...draft.edits].filter(([index]) => !gone.has(index)))
+      return { edits, undo: [...draft.undo, draft.edits], redo: [], before: null }
+    }
     case 'saved': {
       const edits = new Map([...draft.edits].filter(([index, power]) => action.sent.get(index) !== power))
       // Taken back while it was on its way: what was stored before is a change now.
@@ -67,6 +74,15 @@ function isSame(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, number>):
 
 /** A hundredth of a watt: below it two powers are the same one, written with more or fewer digits. */
 const SAME_KW = 1e-5
+
+/** Edits that can still be saved, and the places of those whose gate has passed since they were made. */
+export function splitByGate(
+  edits: ReadonlyMap<number, number>,
+  isClosed: (index: number) => boolean,
+): { live: ReadonlyMap<number, number>; expired: readonly number[] } {
+  const expired = [...edits.keys()].filter(isClosed).sort((a, b) => a - b)
+  return { live: expired.length === 0 ? edits : new Map([...edits].filter(([index]) => !isClosed(index))), expired }
+}
 
 export function isSamePower(a: number | undefined, b: number | undefined): boolean {
   return a !== undefined && b !== undefined && Math.abs(a - b) < SAME_KW
