@@ -12,17 +12,12 @@ function operations(): PluginOption {
       const source = new URL('../openapi.json', import.meta.url)
       this.addWatchFile(source.pathname)
       const { paths, webhooks } = JSON.parse(readFileSync(source, 'utf8')) as {
-        paths: Record<string, Record<string, { responses?: Record<string, { content?: object }> }>>
+        paths: Record<string, object>
         webhooks: Record<string, object>
       }
       if (id.endsWith('event-types')) return `export default new Set(${JSON.stringify(Object.keys(webhooks))})`
-      // Documents that an operation can answer with are told apart: `GET /statements application/pdf`.
       const known = Object.entries(paths).flatMap(([path, methods]) =>
-        Object.entries(methods).flatMap(([method, { responses }]) => {
-          const operation = `${method.toUpperCase()} ${path}`
-          const isDocument = Object.keys(responses?.['200']?.content ?? {}).includes('application/pdf')
-          return isDocument ? [operation, `${operation} application/pdf`] : [operation]
-        }),
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
       )
       return `export default new Set(${JSON.stringify(known)})`
     },

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
-import { ask, offers } from '../../shared/api/client'
+import { ask } from '../../shared/api/client'
 import { sentenceOf } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
 import { decimal, euro, plural } from '../../shared/format'
@@ -54,27 +54,33 @@ export default function StatementDocument({ values }: ScreenProps) {
   )
 }
 
-const PATH = 'GET /organisations/{organisationID}/statements/{statementID}'
+/** What the service writes: the same columns and figures wherever a statement is read. */
+const RENDERINGS = [
+  { accept: 'application/pdf', suffix: 'pdf' },
+  { accept: 'text/csv', suffix: 'csv' },
+] as const
 
 function Downloads({ statement }: { statement: Statement }) {
   const name = `statement-${statement.number ?? statement.month}`
   const load = useMutation({
-    mutationFn: async () => {
+    mutationFn: async ({ accept, suffix }: (typeof RENDERINGS)[number]) => {
       const path = `/organisations/${statement.organisationID}/statements/${statement.id}`
-      hand(await (await ask(path, { accept: 'application/pdf' })).blob(), `${name}.pdf`)
+      hand(await (await ask(path, { accept })).blob(), `${name}.${suffix}`)
     },
   })
   return (
     <>
       {load.isError && <span className="tone-danger">{sentenceOf(load.error)}</span>}
-      {offers(`${PATH} application/pdf`) && (
-        <Button icon="download" isBusy={load.isPending} onClick={() => load.mutate()}>
-          PDF
+      {RENDERINGS.map((rendering) => (
+        <Button
+          key={rendering.suffix}
+          icon="download"
+          isBusy={load.isPending && load.variables?.suffix === rendering.suffix}
+          onClick={() => load.mutate(rendering)}
+        >
+          {rendering.suffix.toUpperCase()}
         </Button>
-      )}
-      <Button icon="download" onClick={() => hand(new Blob([csvOf(statement)], { type: 'text/csv' }), `${name}.csv`)}>
-        CSV
-      </Button>
+      ))}
     </>
   )
 }
@@ -85,15 +91,6 @@ function hand(blob: Blob, name: string): void {
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-}
-
-function csvOf({ lines }: Statement): string {
-  const rows = lines.map((line) =>
-    [line.day, line.line, (cents(line.amount) / 100).toFixed(2), line.counterparty, line.corrects?.number ?? ''].join(
-      ',',
-    ),
-  )
-  return ['day,line,amountEur,counterparty,correctsNumber', ...rows].join('\n')
 }
 
 function Document({ statement }: { statement: Statement }) {
