@@ -106,9 +106,16 @@ class TestAnOwner:
             await page.get_by_label("see measurements and performance").check()
             await tab.check()
             await page.get_by_role("button", name="Give", exact=True).click()
-            await expect(page.get_by_role("row", name=re.compile("^Südwind Energie"))).to_contain_text(
-                "see measurements"
-            )
+            given = page.get_by_role("row", name=re.compile("^Südwind Energie"))
+            await expect(given).to_contain_text("see measurements")
+            await given.get_by_role("button", name="Take back").click()
+            asked = page.get_by_role("region", name="Take back what Südwind Energie may do?")
+            await expect(asked).to_contain_text("It loses at once: see measurements and performance")
+            await asked.get_by_role("button", name="Back").click()
+            await expect(given).to_be_visible()
+            await given.get_by_role("button", name="Take back").click()
+            await asked.get_by_role("button", name="Take back").click()
+            await expect(given).to_have_count(0)
             await tab.open("/administration/audit-log", "Administration")
             await expect(
                 page.get_by_role("row", name=re.compile("Owner Hanse Storage Put grant")).first

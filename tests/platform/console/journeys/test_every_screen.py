@@ -30,7 +30,7 @@ LEAVE_AT_ONCE = """
 }
 """
 ADMINISTRATION = ("members", "invitations", "roles", "security", "api-keys", "webhooks", "audit-log", "password")
-BATTERY = ("", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
+BATTERY = ("", "/conflicts", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
 
 
 def screens_of(username: str, scene: Scene) -> list[str]:

@@ -1,6 +1,6 @@
 /** What needs the operator: cuts of service, silent or conflicting batteries, auctions without a bid, what fails. */
 import type { Health, PhysicalAsset } from '../../shared/api/resources'
-import { decimal, plural, size, words } from '../../shared/format'
+import { decimal, megawatts, plural, size, words } from '../../shared/format'
 import { QUARTER_MS } from '../../shared/time/marketDay'
 import type { Auction } from '../auctions/data'
 import type { Need } from './need'
@@ -89,9 +89,9 @@ function conflictNeeds({ physical, health }: Operated, now: number, tellTime: To
         icon: 'cut' as const,
         tone: 'warning' as const,
         title: `**${one.name}** cannot hold what is promised: ${words(first.kind).toLowerCase()}`,
-        note: first.detail,
-        action: 'Details',
-        to: `/physical-assets/${one.id}`,
+        note: `${megawatts(Math.abs(first.power))} MW asked, ${megawatts(first.available)} MW there`,
+        action: 'Conflicts',
+        to: `/physical-assets/${one.id}/conflicts`,
       },
     ]
   })

@@ -196,13 +196,17 @@ describe('what needs the operator', () => {
   })
 
   test('is the first of what a battery cannot hold', () => {
-    const conflict = (start: string, detail: string) => ({ kind: 'FCR', start, detail })
-    const conflicts = [conflict('2026-11-16T16:00:00Z', 'later'), conflict('2026-11-16T12:00:00Z', 'first')]
+    const conflict = (start: string, power: number) => ({ kind: 'FCR', start, power, available: 500 })
+    const conflicts = [conflict('2026-11-16T16:00:00Z', 9000), conflict('2026-11-16T12:00:00Z', -2000)]
     const [need] = needs({
       physical: [{ id: 'stade', name: 'Stade' }],
       health: new Map([['stade', { conflicts }]]),
     })
-    expect(need).toMatchObject({ note: 'first', deadline: Date.parse('2026-11-16T12:00:00Z'), what: 'from 12:00' })
+    expect(need).toMatchObject({
+      note: '2 MW asked, 0.5 MW there',
+      deadline: Date.parse('2026-11-16T12:00:00Z'),
+      what: 'from 12:00',
+    })
   })
 
   test('is a check that fails and a webhook that the platform switched off, not one that its owner did', () => {

@@ -10,6 +10,7 @@ import { Loaded, SkeletonCard } from '../../shared/ui/states'
 import { Link } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { BidsAndResults } from './BidsAndResults'
+import { Conflicts } from './Conflicts'
 import { useAsset, useDispatch, useTelemetry } from './data'
 import { FortnightCard } from './fortnight/FortnightCard'
 import { Grants } from './Grants'
@@ -23,6 +24,7 @@ import { type Draft, UnavailabilityForm } from './UnavailabilityForm'
 
 const SECTIONS = [
   { path: '', label: 'Live' },
+  { path: 'conflicts', label: 'Conflicts' },
   { path: 'bids', label: 'Bids and results' },
   { path: 'notifications', label: 'Notifications' },
   { path: 'logbook', label: 'Logbook' },
@@ -101,6 +103,7 @@ function Shown({ asset, section }: { asset: Asset; section: string }) {
 }
 
 function Section({ asset, section, draft }: { asset: Asset; section: string; draft: Draft | null }) {
+  if (section === 'conflicts') return <Conflicts asset={asset} />
   if (section === 'bids') return <BidsAndResults asset={asset} />
   if (section === 'notifications') return <Notifications asset={asset} />
   if (section === 'logbook') return <LogbookCard asset={asset} most={200} />
