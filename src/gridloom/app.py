@@ -23,7 +23,11 @@ from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.feeds import lifespan as feeds_lifespan
 from gridloom.feeds import routes as feeds
+from gridloom.kernel.market_stages import Stage
 from gridloom.logbook import routes as logbook
+from gridloom.markets.day import routes as market_day
+from gridloom.markets.orders import routes as orders
+from gridloom.markets.stage_calendar import OrderGates
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
 from gridloom.monitoring import write_routes as monitoring_write_routes
@@ -151,6 +155,8 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     forecasts,
     valuations,
     backtests,
+    market_day,
+    orders,
     events,
     webhooks,
     audit_routes,
@@ -193,6 +199,11 @@ def _make_gates(settings: Settings) -> TenderGates:
         fcr_days_ahead=settings.gate_opening_fcr_days,
         afrr_days_ahead=settings.gate_opening_afrr_days,
     )
+
+
+def _order_gates(settings: Settings) -> OrderGates:
+    leads = {stage: timedelta(seconds=settings.order_lead_s(stage)) for stage in Stage}
+    return OrderGates(_make_gates(settings), leads)
 
 
 def _reserve_minutes(settings: Settings) -> ReserveMinutes:
@@ -248,6 +259,7 @@ def create_edge(settings: Settings) -> Application:
         edge.replicas = await _connect_replicas(edge.pool, settings)
         listener = Listener(settings.database_url)
         edge.resources.add(_make_gates(settings))
+        edge.resources.add(_order_gates(settings))
         edge.resources.add(_reserve_minutes(settings))
         for resource in (
             settings,

@@ -9,18 +9,23 @@ from dataclasses import dataclass, field, replace
 from datetime import time
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from gridloom.kernel.codes import EicKind, check_eic
 from gridloom.kernel.database_address import parse_database_address
 from gridloom.kernel.environment import Environment
+from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.networks import Network, parse_address, parse_network
 from gridloom.kernel.shares import ShareLimits
 
 
 class SettingsError(Exception):
     """One sentence for each setting that makes no sense."""
+
+
+_RESERVE_LEAD_S: Final = 3600
+_AUCTION_LEAD_S: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class Settings:
     reserve_minutes_fcr: int = 15
     reserve_minutes_afrr: int = 60
     reserve_minutes_afrr_energy: int = 15
+    order_leads: Mapping[Stage, int] = field(default_factory=dict)
     document_receiver_eic: str = "10X1001A1001A450"
     pool_size: int = 10
     shares: ShareLimits = field(default_factory=ShareLimits)
@@ -80,6 +86,12 @@ class Settings:
     shutdown_grace_s: int = 15
     is_embedded: bool = False
     """Whether the database is our own: `serve` says so, no variable does."""
+
+    def order_lead_s(self, stage: Stage) -> int:
+        """How long before the gate of the exchange orders are taken; a sandbox's market needs no time."""
+        if self.environment == "sandbox":
+            return self.order_leads.get(stage, 0)
+        return self.order_leads.get(stage, _RESERVE_LEAD_S if stage.is_reserve else _AUCTION_LEAD_S)
 
     @property
     def listens_on_loopback(self) -> bool:
@@ -194,6 +206,19 @@ def _time_of_day(text: str) -> time:
     return time.fromisoformat(text)
 
 
+def _read_leads(text: str) -> dict[Stage, int]:
+    """`FCR=3600,IDA1=600`: seconds by stage."""
+    leads: dict[Stage, int] = {}
+    for part in text.split(","):
+        name, equals, seconds = part.strip().partition("=")
+        if not equals or name not in Stage.__members__ or not re.fullmatch(r"[0-9]{1,5}", seconds, re.ASCII):
+            raise ValueError(
+                f"must list seconds by stage, such as FCR=3600,IDA1=600, of {', '.join(Stage)}, not {part.strip()!r}"
+            )
+        leads[Stage(name)] = int(seconds)
+    return leads
+
+
 def _party_eic(text: str) -> str:
     try:
         return check_eic(text, EicKind.PARTY)
@@ -294,6 +319,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_RESERVE_MINUTES_FCR": ("reserve_minutes_fcr", _whole_between(0, 1440)),
     "GRIDLOOM_RESERVE_MINUTES_AFRR": ("reserve_minutes_afrr", _whole_between(0, 1440)),
     "GRIDLOOM_RESERVE_MINUTES_AFRR_ENERGY": ("reserve_minutes_afrr_energy", _whole_between(0, 1440)),
+    "GRIDLOOM_ORDER_LEADS": ("order_leads", _read_leads),
     "GRIDLOOM_DOCUMENT_RECEIVER_EIC": ("document_receiver_eic", _party_eic),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole_between(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("shares.requests_per_minute", _whole_between(1, 1_000_000_000)),

@@ -23,6 +23,8 @@ from gridloom.delivery.runs.store import read_failed_at
 from gridloom.feeds import jobs as feed_jobs
 from gridloom.feeds.recording import restore_values
 from gridloom.kernel.dependency import Dependency
+from gridloom.markets.orders import notifications as order_notifications
+from gridloom.markets.store import has_waiting_order
 from gridloom.monitoring import quota as telemetry_quota
 from gridloom.monitoring.compaction import jobs as telemetry_folding
 from gridloom.monitoring.compaction.day_compaction import RECORD_FOLDED_DAY
@@ -48,6 +50,7 @@ from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.statements import issuing as statement_issuing
+from gridloom.virtual_assets.allocation import HAS_WAITING_ORDER
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
 from gridloom.virtual_assets.gate_closure.notifications import emit_availability_changed, read_backed_availability
@@ -64,6 +67,7 @@ JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     feed_jobs,
     key_expiry,
     optimisation_jobs,
+    order_notifications,
     retention,
     revalidation,
     statement_issuing,
@@ -95,6 +99,7 @@ def provide_dependencies() -> None:
     DISPATCH_FAILED_AT.provide(read_failed_at)
     RECORD_EVENT.provide(record_event)
     READ_EARNED_PER_MW.provide(read_earned_per_mw)
+    HAS_WAITING_ORDER.provide(has_waiting_order)
     CONFLICT_FINDERS.provide((book_conflicts, block_conflicts))
     unmet = [need.description for need in Dependency.registry if not need.is_provided]
     assert not unmet, f"not provided: {', '.join(unmet)}"

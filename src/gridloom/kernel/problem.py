@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
@@ -204,3 +204,27 @@ class Unavailable(Problem, status=503, title="Service unavailable"):
     @property
     def headers(self) -> dict[str, str]:
         return {"Retry-After": str(self.retry_after_s)}
+
+
+_REFUSED_FIRST: Final = (400, 428, 412, 409, 422)
+
+
+def first_refusal(found: Sequence[tuple[str, Mapping[str, object], Problem]], member: str) -> Problem:
+    """One problem for several parts of a request: the first of 400, 428, 412, 409 and 422 that occurs.
+
+    `found` has where in the request each part stands, what names it, and its problem. The answer lists them all under
+    `member`, and `errors` point at them.
+    """
+    order = {status: place for place, status in enumerate(_REFUSED_FIRST)}
+    _, _, first = min(found, key=lambda part: order.get(part[2].status, len(order)))
+    listed: list[dict[str, object]] = []
+    errors: list[FieldError] = []
+    for pointer, name, problem in found:
+        described = problem.document()
+        described.pop("errors", None)
+        listed.append({**name, **described})
+        own = problem.errors or (FieldError("", problem.detail or problem.title),)
+        errors += [FieldError(pointer + error.pointer, error.detail) for error in own]
+    first.errors = tuple(errors)
+    first.members[member] = listed
+    return first

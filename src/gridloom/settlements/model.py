@@ -50,6 +50,7 @@ class WholesaleTrade(Row, frozen=True):
     price: Price
     market: Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
     executed_at: Instant | UnsetType | None = UNSET
+    stage: Literal["IDA1", "IDA2", "IDA3"] | UnsetType | None = UNSET
 
 
 class FCRAward(Row, frozen=True):
@@ -113,7 +114,8 @@ class Origin(StrEnum):
 class Column:
     """One column of a fact's table and the array that carries it to PostgreSQL.
 
-    form: `int`, `text`, `day` (a date), `instant` (seconds since 1970; NaN is null) or `decimal` (hundred-millionths).
+    form: `int`, `text` (empty is null where it may be), `day` (a date), `instant` (seconds since 1970; NaN is null) or
+    `decimal` (hundred-millionths).
     """
 
     name: str
@@ -182,6 +184,7 @@ WHOLESALE_TRADES: Final = FactKind(
         Column("price_eur_mwh", "decimal", "price"),
         Column("market", "text", "market"),
         Column("executed_at", "instant", "executed_at", is_nullable=True),
+        Column("stage", "text", "stage", is_nullable=True),
     ),
     day=_DAY_OF_PERIOD,
     start="f.period",

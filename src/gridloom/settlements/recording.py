@@ -18,9 +18,18 @@ from gridloom.settlements.activations import propagate_activations
 from gridloom.settlements.asset_store import read_capabilities
 from gridloom.settlements.capability_checks import AssetCapability, reject_implausible, reject_others_assets
 from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource
-from gridloom.settlements.model import AFRR_ACTIVATIONS, Counts, FactBatch, FactKind, Origin, Row, Touched
+from gridloom.settlements.model import (
+    AFRR_ACTIVATIONS,
+    WHOLESALE_TRADES,
+    Counts,
+    FactBatch,
+    FactKind,
+    Origin,
+    Row,
+    Touched,
+)
 from gridloom.settlements.period_aggregates import FloatArray, day_sums, encode_aggregates
-from gridloom.settlements.rules import NamedAssets, columns_of, deduplicate
+from gridloom.settlements.rules import NamedAssets, columns_of, deduplicate, drop_executed
 
 DAY_BATCH_SIZE: Final = 4_000
 """Asset-days summed up in one go: bounds the memory of a batch that touches many."""
@@ -56,6 +65,8 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
     assets = await read_capabilities(db, named.ids)
     batch = await asyncio.to_thread(_validated_batch, kind, columns, assets, recorder)
     await store.lock_assets(db, batch.asset_keys)
+    if kind is WHOLESALE_TRADES and recorder.origin is Origin.TRADER:
+        batch = drop_executed(batch, await store.read_executed_by_order(db, batch))
     touched = await store.merge(db, batch, recorder.by, recorder.origin)
     if kind.source in AGGREGATED_SOURCES:
         await recompute(db, kind.source, touched)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from types import NoneType
@@ -34,6 +34,7 @@ from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
     TOLLING_CONTRACTS,
+    WHOLESALE_TRADES,
     Column,
     FactBatch,
     FactKind,
@@ -80,6 +81,15 @@ class ContradictingRows(Unprocessable, title="Two rows of the request contradict
     that is true. The very same row twice is one fact."""
 
 
+ORDER_PREFIX: Final = "order-"
+"""With which the trades that execute orders begin."""
+
+
+class TradeOfAnOrder(Unprocessable, title="The trade is one of an order"):
+    """Trades whose `tradeID` begins with `order-` execute orders: results of orders record and correct them, and no
+    other request does. `errors` points at each such row; nothing was recorded."""
+
+
 class RowErrors:
     """The faults found so far, the first hundred of them with their pointer."""
 
@@ -110,7 +120,19 @@ def read_columns(body: bytes, kind: FactKind, media_type: str) -> dict[str, Any]
             _validate_rows(kind, list(faulty.sound.values()), faults)
         errors = sorted([*faulty.errors, *faults.errors], key=lambda error: int(error.pointer.split("/")[1]))
         raise reject_rows(errors[:MAX_ERRORS], faulty.total + faults.total) from None
-    return columns_of(kind, rows)
+    columns = columns_of(kind, rows)
+    if kind is WHOLESALE_TRADES:
+        _reject_order_trades(columns["trade_id"])
+    return columns
+
+
+def _reject_order_trades(trade_ids: pa.StringArray) -> None:
+    reserved = np.flatnonzero(pc.starts_with(trade_ids, ORDER_PREFIX).to_numpy(zero_copy_only=False))
+    if not len(reserved):
+        return
+    faults = RowErrors()
+    faults.add(reserved, "tradeID", f"begins with {ORDER_PREFIX}, as only trades of orders do")
+    raise TradeOfAnOrder(f"Nothing was recorded: {len(reserved)} rows name trades of orders.", errors=faults.errors)
 
 
 def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
@@ -130,6 +152,8 @@ def _validate_rows(kind: FactKind, rows: Sequence[Row], faults: RowErrors) -> di
         columns[column.name] = _READ[column.form](column, _name_on_wire(kind, column), cells, faults)
     if "period" in columns:
         _check_period_starts(columns["period"], faults)
+    if kind is WHOLESALE_TRADES:
+        _check_stages(columns, faults)
     if kind is TOLLING_CONTRACTS:
         faults.add(np.flatnonzero(columns["start_at"] >= columns["end_at"]), "end", "is not after the start")
     if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
@@ -163,6 +187,22 @@ def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUI
     kept = np.array(list(indices.values()))
     columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
     return FactBatch(kind, columns, rows, keys)
+
+
+def drop_executed(batch: FactBatch, executed: Collection[tuple[int, int, str, str]]) -> FactBatch:
+    """Without the rows of periods that an order has executed in that market, which count as unchanged.
+
+    executed: asset key, start in seconds since 1970, market and stage of each.
+    """
+    if not executed:
+        return batch
+    columns = batch.columns
+    names = ("asset_key", "period", "market", "stage")
+    cells = zip(
+        *(columns[name].tolist() if name in names[:2] else columns[name].to_pylist() for name in names), strict=True
+    )
+    kept = np.array([n for n, (key, s, *of) in enumerate(cells) if (key, int(s), *of) not in executed], dtype=np.intp)
+    return replace(batch, columns={name: _take_cells(cells, kept) for name, cells in columns.items()})
 
 
 def _count_facts(kind: FactKind, columns: Mapping[str, Any]) -> int:
@@ -233,6 +273,8 @@ _FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2
 
 
 def _read_text(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> pa.StringArray:
+    if column.is_nullable:
+        cells = ["" if type(cell) in _LEFT_OUT else cell for cell in cells]
     texts = pa.array(cells, pa.string())
     wrong = np.flatnonzero(pc.match_substring_regex(texts, _FORBIDDEN).to_numpy(zero_copy_only=False))
     if len(wrong):
@@ -300,6 +342,11 @@ def _check_period_starts(seconds: NDArray[np.float64], faults: RowErrors) -> Non
     off = np.flatnonzero(np.mod(seconds, PERIOD_S) != 0)
     if len(off):
         faults.add(off, "time", "is not the start of a 15-minute period")
+
+
+def _check_stages(columns: Mapping[str, Any], faults: RowErrors) -> None:
+    of_others = pc.and_(pc.not_equal(columns["stage"], ""), pc.not_equal(columns["market"], "INTRADAY_AUCTION"))
+    faults.add(np.flatnonzero(of_others.to_numpy(zero_copy_only=False)), "stage", "is one of an INTRADAY_AUCTION only")
 
 
 def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: RowErrors) -> None:

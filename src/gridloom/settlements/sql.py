@@ -9,7 +9,7 @@ from typing import Final
 
 from gridloom.platform.database.statement import NamedStatement
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource, measure_names
-from gridloom.settlements.model import KIND_OF, FactKind
+from gridloom.settlements.model import KIND_OF, Column, FactKind
 
 _STAGED: Final = {"int": "int", "text": "text", "day": "int", "instant": "float8", "decimal": "bigint"}
 _VALUE: Final = {
@@ -37,6 +37,12 @@ def stage_statement(kind: FactKind) -> str:
     return f"create temporary table {staging_table(kind)} ({columns}) on commit drop"
 
 
+def _read_staged(column: Column) -> str:
+    """A staged cell as the table has it."""
+    value = _VALUE[column.form].format(column.name)
+    return f"nullif({value}, '')" if column.is_nullable and column.form == "text" else value
+
+
 @cache
 def merge_statement(kind: FactKind) -> str:
     """Record a batch: archive the rows that change, write the new and the changed ones, say which days that touches.
@@ -47,7 +53,7 @@ def merge_statement(kind: FactKind) -> str:
     """
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
-    staged = ", ".join(f"{_VALUE[column.form].format(column.name)} as {column.name}" for column in kind.columns)
+    staged = ", ".join(f"{_read_staged(column)} as {column.name}" for column in kind.columns)
     new_day = kind.day
     if kind.is_of_a_period:
         staged += f", date '1970-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"

@@ -67,6 +67,24 @@ async def lock_assets(db: Database, keys: Sequence[int]) -> None:
     await db.execute(LOCK_ASSETS, list(keys))
 
 
+async def read_executed_by_order(db: Database, batch: FactBatch) -> set[tuple[int, int, str, str]]:
+    """Of the time of these trades: asset key, start in seconds since 1970, market and stage of what orders executed."""
+    if not batch.received:
+        return set()
+    seconds = batch.columns["period"]
+    rows = await db.fetch(
+        """select distinct asset_key, extract(epoch from period)::bigint as start_s, market,
+                  coalesce(stage, '') as stage
+           from wholesale_trade
+           where asset_key = any($1::int[]) and period between to_timestamp($2) and to_timestamp($3)
+             and trade_id like 'order-%' and volume_mwh > 0""",
+        list(batch.asset_keys),
+        float(seconds.min()),
+        float(seconds.max()),
+    )
+    return {(row["asset_key"], row["start_s"], row["market"], row["stage"]) for row in rows}
+
+
 async def merge(db: Database, batch: FactBatch, by: UUID, origin: Origin) -> list[Touched]:
     """Write the batch into its table and answer what that has changed; its assets must be locked."""
     content = await asyncio.to_thread(_stage_batch, batch)

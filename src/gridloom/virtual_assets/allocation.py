@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 from uuid import UUID
 
 from gridloom.capacity.model import HoldingKind
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
@@ -29,6 +30,11 @@ class AllocationStands(Problem, status=409, title="The allocation cannot be undo
 
 DISPATCH_JOB: Final = "delivery.dispatch"
 """The job, keyed by a delivery zone, that dispatches the zone's batteries; `delivery` declares its handler."""
+
+
+HAS_WAITING_ORDER: Final[Dependency[Callable[[Database, int], Awaitable[bool]]]] = Dependency(
+    "whether an order waits for its result on a virtual asset, by its key"
+)
 
 
 async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, author: Author) -> VirtualAsset:
@@ -83,6 +89,8 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
         raise AllocationStands(f"The asset was won in the auction {asset.terms.auction_id}.")
     if asset.first < first_open_period(await platform_now(db), asset.terms.gate_closure_s):
         raise AllocationStands(f"The gate of its first period, {format_period(asset.first)}, has closed.")
+    if await HAS_WAITING_ORDER.get()(db, asset.key):
+        raise AllocationStands("An order on the asset waits for its result.")
     if not await store.delete_asset(db, asset):
         raise AllocationStands("Something is traded or settled on the asset.")
     now = await platform_now(db)

@@ -148,6 +148,9 @@ class VirtualAsset(Struct, frozen=True):
     """The first period with a settled activation; None if there is none."""
     revision: int = 0
     """Raised by every change of the row, its blocks and its schedules, and by every revalidation."""
+    holds: tuple[Block, ...] = ()
+    """The reserves that waiting orders hold back until their results, as the blocks that would hold them; `id` is the
+    order's."""
     periods: tuple[int, int] = (0, 0)
     """Its life, computed from its terms by default."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
+import msgspec
 from msgspec import structs
 
 from gridloom.kernel.copying import copy_fields
@@ -21,18 +22,28 @@ from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency, LockedAsset, Promise, VirtualAsset
+from gridloom.virtual_assets.model import (
+    AssetTerms,
+    BackingShare,
+    Block,
+    Efficiency,
+    LockedAsset,
+    Promise,
+    VirtualAsset,
+)
 
 COLUMNS = """
   a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
   v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
   v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-  v.first_misfit, v.judged_until, v.first_activated, v.revision
+  v.first_misfit, v.judged_until, v.first_activated, v.revision, v.reserve_holds
 """
 
 
 MUTABLE_COLUMNS = """
-  v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision
+  v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision,
+  v.reserve_holds
 """
 """The columns of an asset that can change."""
 
@@ -134,7 +145,8 @@ def refresh_asset(row: asyncpg.Record | Mapping[str, Any], known: VirtualAsset) 
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
         terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
     state = ("version", "end_kwh", "first_misfit", "judged_until", "first_activated", "revision")
-    return cache_asset(structs.replace(known, terms=terms, **{column: row[column] for column in state}))
+    holds = _decode_holds(row["reserve_holds"])
+    return cache_asset(structs.replace(known, terms=terms, holds=holds, **{column: row[column] for column in state}))
 
 
 def cache_asset(asset: VirtualAsset) -> VirtualAsset:
@@ -189,7 +201,26 @@ def _read_asset_row(row: asyncpg.Record, promises: tuple[Promise, ...]) -> Virtu
         efficiency=Efficiency(row["charge_efficiency"], row["discharge_efficiency"]),
         backing=tuple(BackingShare(promise.physical_asset_id, promise.share) for promise in promises),
     )
-    return read_row(VirtualAsset, row, terms=terms, promises=promises, periods=window_periods(terms.window))
+    holds = _decode_holds(row["reserve_holds"])
+    return read_row(
+        VirtualAsset, row, terms=terms, promises=promises, holds=holds, periods=window_periods(terms.window)
+    )
+
+
+_HOLDS: Final = msgspec.json.Decoder(tuple[Block, ...])
+
+
+def _decode_holds(text: str | None) -> tuple[Block, ...]:
+    return () if text is None else _HOLDS.decode(text)
+
+
+async def set_holds(db: Database, asset: LockedAsset, holds: Sequence[Block]) -> None:
+    """The reserves that waiting orders hold back from now on."""
+    await db.execute(
+        "update virtual_asset set reserve_holds = $2, revision = revision + 1 where asset_key = $1",
+        asset.key,
+        msgspec.json.encode(holds).decode() if holds else None,
+    )
 
 
 _INSERT = NamedStatement("""

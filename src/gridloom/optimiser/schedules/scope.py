@@ -62,7 +62,9 @@ async def load_optimisation_scope(
     What is scheduled before and after the window counts as it will be, after the cuts that are known to come.
     """
     start = min(first, first_cuttable_period(asset, now))
-    lanes, inputs = await load_projection_input(db, asset, start, asset.end, closed=first_cuttable_period(asset, now))
+    lanes, inputs = await load_projection_input(
+        db, asset, start, asset.end, closed=first_cuttable_period(asset, now), with_holds=True
+    )
     projection = project(inputs)
     blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
     window = slice(first - start, end - start)

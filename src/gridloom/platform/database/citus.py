@@ -51,7 +51,7 @@ schema_migration environment sandbox_clock sandbox_walk sandbox_simulator write_
 console_session sign_in_network two_phase_commit version_start statement_run statement_draft statement_month rate_limit
 request_bucket login_throttle job job_turn stream_lease telemetry_usage event_outbox event_head delivery_zone
 delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
-feed feed_topic feed_day feed_value feed_run
+market_order feed feed_topic feed_day feed_value feed_run
 """
 
 PLACEMENTS: Final = (

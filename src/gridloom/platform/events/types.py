@@ -167,6 +167,31 @@ class StatementIssued(ResponseBody):
     total: float
 
 
+class OrderDescribed(ResponseBody):
+    order_id: UUID
+    virtual_asset_id: UUID
+    stage: str
+    delivery_day: date
+
+
+class OrderIncomplete(ResponseBody):
+    """What of an executed order could not be carried out on its asset."""
+
+    type: str
+    title: str
+    detail: str
+
+
+class OrderExecuted(ResponseBody):
+    order_id: UUID
+    virtual_asset_id: UUID
+    stage: str
+    delivery_day: date
+    status: Literal["EXECUTED", "PARTLY_EXECUTED"]
+    applied: bool | UnsetType = UNSET
+    problem: OrderIncomplete | UnsetType = UNSET
+
+
 class DispatchUpdated(ResponseBody):
     start: datetime
     end: datetime
@@ -368,6 +393,30 @@ _TYPES = (
         StatementIssued,
         "The organisation's statement of a month was issued; it never changes.",
     ),
+    EventType(
+        "order.placed",
+        OrderDescribed,
+        "An order at a stage of a delivery day was placed. No operator is notified.",
+    ),
+    EventType(
+        "order.executed",
+        OrderExecuted,
+        "An order was executed: its trades are booked, its reserves carved out but for what `problem` names.",
+        operator_reads=True,
+    ),
+    EventType(
+        "order.not-executed",
+        OrderDescribed,
+        "An order was not executed: its surplus or its capacity price was not met.",
+        operator_reads=True,
+    ),
+    EventType(
+        "order.overdue",
+        OrderDescribed,
+        "An order has no result, and the delivery of what it trades begins. A result is still taken.",
+        operator_reads=True,
+    ),
+    EventType("order.cancelled", OrderDescribed, "An order was cancelled or replaced.", operator_reads=True),
     EventType(
         "dispatch.updated",
         DispatchUpdated,

@@ -62,13 +62,14 @@ async def carve_block(
     first, end = span
     check_gate(first, first_open_period(now, asset.terms.gate_closure_s), "/start")
     before = await block_store.read_blocks(db, asset.key)
-    carving = carve(before, first, end, market, *power_kw, _reserve_minutes(market, minutes))
+    carving = carve(before, first, end, market, *power_kw, reserve_minutes(market, minutes))
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
     powers = await read_day_range(db, asset.key, utc_days_of(first, end))
     available = await load_available(db, asset, max(asset.first, first - 1), end)
     changes = _reduce_lanes(carving, powers, available.between(first, end))
     if market is not Market.WHOLESALE:
-        await _check_reserves(db, asset, carving.blocks, available, now)
+        await _check_reserves(db, asset, [*carving.blocks, *asset.holds], available, now)
+        await _carve_in_turn(db, asset, carving.blocks, [hold for hold in asset.holds if hold.overlaps(first, end)])
     draft = await draft_change(db, asset, changes)
     version = await write_version(db, asset, draft, VersionKind.CARVING, author, carving.block.id, now)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
@@ -76,7 +77,34 @@ async def carve_block(
     return carving.block, version
 
 
-def _reserve_minutes(market: Market, minutes: ReserveMinutes) -> float:
+async def check_reserves_fit(db: Database, asset: LockedAsset, reserves: Sequence[Block], now: datetime) -> None:
+    """Refuse reserves that could not be carved out now, beside those that waiting orders hold back already."""
+    first, end = min(one.first for one in reserves), max(one.end for one in reserves)
+    check_gate(first, first_open_period(now, asset.terms.gate_closure_s))
+    blocks = await block_store.read_blocks(db, asset.key)
+    carved = await _carve_in_turn(db, asset, blocks, [*asset.holds, *reserves])
+    available = await load_available(db, asset, max(asset.first, first - 1), end)
+    await _check_reserves(db, asset, carved, available, now)
+
+
+async def _carve_in_turn(
+    db: Database, asset: LockedAsset, blocks: Sequence[Block], reserves: Sequence[Block]
+) -> Sequence[Block]:
+    """The blocks after carving out one after the other, if the schedule leaves the power."""
+    if not reserves:
+        return blocks
+    first, end = min(one.first for one in reserves), max(one.end for one in reserves)
+    powers = await read_day_range(db, asset.key, utc_days_of(first, end))
+    available = await load_available(db, asset, first, end)
+    for one in reserves:
+        carving = carve(blocks, one.first, one.end, one.market, one.charge_kw, one.discharge_kw, one.reserve_minutes)
+        _reduce_lanes(carving, powers, available.between(one.first, one.end))
+        blocks = carving.blocks
+    return blocks
+
+
+def reserve_minutes(market: Market, minutes: ReserveMinutes) -> float:
+    """For how many minutes of full power a block of the market needs energy in store, or room for it."""
     match market:
         case Market.WHOLESALE:
             return 0.0

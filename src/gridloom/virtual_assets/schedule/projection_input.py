@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -111,10 +111,12 @@ async def load_projection_input(
     *,
     closed: int | None = None,
     available: AvailableFraction | None = None,
+    with_holds: bool = False,
 ) -> tuple[Sequence[int], ProjectionInput]:
     """The lanes, and their schedules with all limits in the periods [first, end).
 
-    Periods before `closed` are not cut; by default all may be cut.
+    Periods before `closed` are not cut; by default all may be cut. `with_holds`: limits are narrowed by the reserves
+    that waiting orders hold back, as for what is still to be scheduled; what is scheduled already they never cut.
     """
     if available is None or available.first > first:
         available = await load_available(db, asset, first, end)
@@ -134,7 +136,41 @@ async def load_projection_input(
         activated_kwh=await schedule_store.read_activated_kwh(db, asset, first, end),
         closed=first if closed is None else closed,
     )
-    return lanes, inputs
+    return lanes, hold_back(inputs, asset.holds, available.between(first, end)) if with_holds else inputs
+
+
+def hold_back(inputs: ProjectionInput, holds: Sequence[Block], available: AvailableFraction) -> ProjectionInput:
+    """The input with limits as if these reserves were blocks already; `available` is of its periods.
+
+    The power is taken where a lane's schedule leaves it, so that only the sum of all lanes is limited further.
+    """
+    first, end = available.first, available.end
+    holds = [hold for hold in holds if hold.overlaps(first, end)]
+    if not holds:
+        return inputs
+    held_kw = np.zeros((2, end - first))
+    for hold in holds:
+        span = slice(max(0, hold.first - first), hold.end - first)
+        held_kw[:, span] += np.array([[hold.charge_kw], [hold.discharge_kw]])
+    stored_kwh, free_kwh = reserved_kwh(holds, first, end)
+    return replace(
+        inputs,
+        charge_kw=_take_from_lanes(inputs.charge_kw, -inputs.power_kw, held_kw[0] * available.charge),
+        discharge_kw=_take_from_lanes(inputs.discharge_kw, inputs.power_kw, held_kw[1] * available.discharge),
+        lowest_kwh=inputs.lowest_kwh + stored_kwh,
+        highest_kwh=inputs.highest_kwh - free_kwh,
+    )
+
+
+def _take_from_lanes(limits_kw: Floats, scheduled_kw: Floats, taken_kw: Floats) -> Floats:
+    """First what the lanes leave of their limits, then the limits themselves."""
+    left_kw, missing_kw = limits_kw.copy(), taken_kw.copy()
+    for floors_kw in (np.maximum(scheduled_kw, 0.0), np.zeros_like(scheduled_kw)):
+        for lane_kw, floor_kw in zip(left_kw, floors_kw, strict=True):
+            part_kw = np.minimum(missing_kw, np.maximum(lane_kw - floor_kw, 0.0))
+            lane_kw -= part_kw
+            missing_kw = missing_kw - part_kw
+    return left_kw
 
 
 async def load_projection_input_as_of(

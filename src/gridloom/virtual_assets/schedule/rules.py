@@ -90,6 +90,14 @@ def check_power(
     )
 
 
+def power_held_back(period: int, asked_kw: float, left_kw: float) -> PowerBeyondAvailable:
+    return PowerBeyondAvailable(
+        f"In the period {format_period(period)} {asked_kw:g} kW was asked for, and the reserves of waiting orders "
+        f"leave {left_kw:g} kW in that direction.",
+        firstPeriod=format_period(period),
+    )
+
+
 def energy_out_of_bounds(
     asset: VirtualAsset, period: int, excess: BoundViolation, available_kwh: float
 ) -> EnergyOutOfBounds:

@@ -20,13 +20,13 @@ from gridloom.virtual_assets.energy.trajectory import (
 from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
-from gridloom.virtual_assets.schedule.projection_input import load_projection_input
+from gridloom.virtual_assets.schedule.projection_input import hold_back, load_projection_input
 from gridloom.virtual_assets.schedule.projection_loading import (
     first_cuttable_period,
     is_fully_available,
     precheck_uncut,
 )
-from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds, power_held_back
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 
@@ -59,14 +59,14 @@ def _precheck_uncut_change(
 
     Cycle limits are left to `_may_be_cut`: a change is validated beside the schedules that they leave.
     """
-    if asset.terms.has_cycle_limit or asset.first_activated is not None or context.has_reserves:
+    if asset.terms.has_cycle_limit or asset.first_activated is not None or context.has_reserves or asset.holds:
         return False
     return available.is_full and precheck_uncut(asset, draft.after, draft.starts_kwh)
 
 
 def _may_be_cut(asset: VirtualAsset, draft: Draft, available: AvailableFraction, context: ScheduleContext) -> bool:
     """Whether schedules may be cut, or activations may have moved the stored energy."""
-    if context.has_reserves or asset.first_activated is not None:
+    if context.has_reserves or bool(asset.holds) or asset.first_activated is not None:
         return True
     if not is_fully_available(available, first_cuttable_period(asset, context.now), asset.end):
         return True
@@ -90,10 +90,32 @@ async def _validate_projected(
         is_changed[change.periods - first] = True
     before, after = project(inputs), project(changed)
     validated = after if not changed.cycles else project(_without_cycle_cuts(changed, before, is_changed))
+    if asset.holds:
+        _validate_beside_holds(asset, inputs, changed, is_changed, available.between(first, asset.end))
     excess = first_energy_cut(changed, before, validated, is_changed) or first_energy_excess(changed, before, validated)
     if excess is not None:
         raise energy_out_of_bounds(asset, first + excess.position, excess, float(inputs.highest_kwh[excess.position]))
     return ValidatedChange(first, changed, after)
+
+
+def _validate_beside_holds(
+    asset: VirtualAsset,
+    inputs: ProjectionInput,
+    changed: ProjectionInput,
+    is_changed: npt.NDArray[np.bool_],
+    available: AvailableFraction,
+) -> None:
+    """Refuse a change that leaves too little power or energy for the reserves that waiting orders hold back."""
+    inputs, changed = (hold_back(one, asset.holds, available) for one in (inputs, changed))
+    before = project(inputs)
+    after = project(_without_cycle_cuts(changed, before, is_changed))
+    for cut in after.cuts:
+        if is_changed[cut.position] and cut.reason is AdjustmentReason.AVAILABILITY:
+            raise power_held_back(available.first + cut.position, cut.accepted_kw, cut.adjusted_kw)
+    excess = first_energy_cut(changed, before, after, is_changed) or first_energy_excess(changed, before, after)
+    if excess is not None:
+        highest_kwh = float(changed.highest_kwh[excess.position])
+        raise energy_out_of_bounds(asset, available.first + excess.position, excess, highest_kwh)
 
 
 def _without_cycle_cuts(

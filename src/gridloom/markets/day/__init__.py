@@ -1,0 +1,1 @@
+"""What stands and what was earned at each stage of a delivery day."""
