@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import Problem
@@ -20,6 +19,7 @@ from gridloom.market_calendar import Floats, market_day_periods
 from gridloom.markets import store
 from gridloom.markets.stage_calendar import earlier_stages, lived_periods
 from gridloom.markets.store import OrderState, RecordedTrade
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.model import Block, VirtualAsset

@@ -7,9 +7,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
 from gridloom.kernel.market_stages import Stage
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
-from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency, LockedAsset, Promise, VirtualAsset
 from gridloom.virtual_assets.model import (
     AssetTerms,
     BackingShare,

@@ -9,10 +9,6 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import QueryParameters, Request, Response, ResponseBody, operation
-from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -24,6 +20,10 @@ from gridloom.markets.orders.model import OrderProblem, OrderStatus
 from gridloom.markets.orders.wire import OrderProblemView, PositionPoint, problem_view
 from gridloom.markets.position import load_market_state
 from gridloom.markets.stage_calendar import NoDeliveryDay, OrderGates
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database, repeatable_read
+from gridloom.platform.http import QueryParameters, Request, Response, ResponseBody, operation
+from gridloom.platform.identity.authorization import authorize_organisation
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio

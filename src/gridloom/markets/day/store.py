@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from gridloom.database.pool import Database
 from gridloom.markets.day.model import MarketName
+from gridloom.platform.database.pool import Database
 
 
 async def read_reserve_earnings(

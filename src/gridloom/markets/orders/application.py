@@ -6,11 +6,11 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import format_period, utc_days_of
 from gridloom.markets.orders.model import Order, OrderProblem
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
 from gridloom.virtual_assets.schedule.change.context_store import read_context

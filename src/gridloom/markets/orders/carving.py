@@ -12,10 +12,10 @@ from msgspec import structs
 from gridloom.ancillary.awards import ProvisionalAward
 from gridloom.ancillary.products import AncillaryMarket
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.pool import Database
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.problem import Problem
 from gridloom.markets.orders.model import Order, OrderProblem, OrderResult, ReserveAward, ReserveBid, block_hours
+from gridloom.platform.database.pool import Database
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.blocks.carving import carve_block, remove_block_with_schedule

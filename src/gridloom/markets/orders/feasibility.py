@@ -10,13 +10,13 @@ import numpy as np
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, FCR
 from gridloom.capacity.store import load_availability
-from gridloom.database.pool import Database
 from gridloom.kernel.balancing import ReserveProduct
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, format_period
+from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.energy.projection import ProjectionInput, project
@@ -106,7 +106,7 @@ def _not_runnable(rule: str, period: int) -> PositionNotRunnable:
 async def check_reserve_limits(
     db: Database, asset: VirtualAsset, reserves: Sequence[Block], day_blocks: Sequence[Block]
 ) -> None:
-    """Refuse reserves, in the order of the request, beyond what the batteries may sell beside what they hold already."""
+    """Refuse reserves, in the order of the request, beyond what the batteries may still sell."""
     for index, one in enumerate(reserves):
         product = ReserveProduct(one.market.value)
         limit_kw = await read_reserve_limit_kw(

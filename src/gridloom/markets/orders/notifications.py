@@ -8,12 +8,12 @@ from uuid import UUID
 
 from msgspec import structs
 
-from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
-from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.permission import Permission
 from gridloom.markets.orders import store
 from gridloom.markets.orders.model import Order, OrderStatus
+from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
+from gridloom.platform.jobs import JobRun, enqueue, job
 from gridloom.virtual_assets.store import lock_virtual_asset_by_key
 
 OVERDUE_JOB: Final = "markets.overdue"

@@ -12,9 +12,6 @@ import numpy as np
 from msgspec import structs
 
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.edge import Request
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import format_instant, period_number, period_start
@@ -27,6 +24,9 @@ from gridloom.markets.orders.rules import LaterOrderStanding, check_shapes, chec
 from gridloom.markets.orders.wire import NewOrder
 from gridloom.markets.position import MarketState, load_market_state
 from gridloom.markets.stage_calendar import NoDeliveryDay, OrderGates, later_stages, tradable_periods
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Request
 from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S, author_of
 from gridloom.virtual_assets.blocks.carving import check_reserves_fit, reserve_minutes
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market

@@ -10,9 +10,6 @@ from uuid import UUID
 from msgspec import structs
 
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.edge import Request
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.problem import FieldError
 from gridloom.markets.orders import notifications, store
@@ -29,6 +26,9 @@ from gridloom.markets.orders.rules import (
     status_of,
 )
 from gridloom.markets.orders.wire import NewOrderResult
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.http import Request
 from gridloom.settlements.model import WHOLESALE_TRADES, WholesaleTrade
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.settlements.rules import ORDER_PREFIX

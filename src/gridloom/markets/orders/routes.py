@@ -9,10 +9,6 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.audit.recording import record_audit
-from gridloom.database.clock import platform_now
-from gridloom.edge import CSV, JSON, Content, Page, Request, Response, operation, to_json
-from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
@@ -43,6 +39,10 @@ from gridloom.markets.orders.wire import (
 )
 from gridloom.markets.position import ResultOutstanding
 from gridloom.markets.stage_calendar import GatePassed, NoDeliveryDay, OrderGates
+from gridloom.platform.audit.recording import record_audit
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.http import CSV, JSON, Content, Page, Request, Response, operation, to_json
+from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay
 from gridloom.virtual_assets.blocks.rules import NoWholesalePower
 from gridloom.virtual_assets.portfolios import UnknownVirtualAsset

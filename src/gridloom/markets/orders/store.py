@@ -10,12 +10,12 @@ from uuid import UUID
 import msgspec
 import numpy as np
 
-from gridloom.database.pool import Database
-from gridloom.database.rows import read_row
-from gridloom.database.statement import NamedStatement
 from gridloom.kernel.market_stages import Stage
 from gridloom.markets.orders.model import Order, OrderProblem, OrderResult, OrderStatus, ReserveBid
 from gridloom.markets.store import WAITING
+from gridloom.platform.database.pool import Database
+from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.model import Author
 from gridloom.virtual_assets.store import lock_virtual_asset_by_key, set_holds
 

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.money import Euro
 from gridloom.markets.orders.model import MAX_ORDERS, MAX_RESULTS, Order, OrderProblem, OrderStatus, Side
 from gridloom.physical_assets.model import MAX_POWER_KW
+from gridloom.platform.http import Instant, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.virtual_assets.schedule.points import SchedulePoint
 
 CapacityPrice = Annotated[Decimal, Euro(Decimal(-15_000), Decimal(15_000))]
