@@ -100,7 +100,7 @@ from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.statements import routes as statements
 from gridloom.unavailability import routes as unavailability
-from gridloom.virtual_assets import portfolios
+from gridloom.virtual_assets import portfolio_schedules, portfolios
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
 from gridloom.virtual_assets.history import routes as virtual_asset_history
@@ -139,6 +139,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     virtual_asset_energy,
     virtual_asset_history,
     portfolios,
+    portfolio_schedules,
     auctions,
     auction_results,
     delivery,

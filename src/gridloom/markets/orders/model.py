@@ -119,7 +119,7 @@ _STEP: Final = Decimal("0.00000001")
 
 def volume_mwh(power_kw: float) -> Decimal:
     """The energy of a quarter-hour, to what facts are kept to."""
-    return Decimal(repr(power_kw * QUARTER_HOUR_H / KW_PER_MW)).quantize(_STEP)
+    return Decimal(repr(float(power_kw) * QUARTER_HOUR_H / KW_PER_MW)).quantize(_STEP)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -96,9 +96,10 @@ class _Placing:
         _check_day(asset, new)
         self.gates.check_open(stage, day, self.now)
         state = await load_market_state(self.db, asset, day)
-        _check_if_match(new, state)
+        _check_given_tag(new)
         state.check_results(stage)
         _check_later_stages(state, stage)
+        _check_if_match(new, state)
         replaced = await store.read_waiting_order(self.db, asset.key, stage, day)
         if replaced is not None:
             asset = structs.replace(asset, holds=tuple(hold for hold in asset.holds if hold.id != replaced.id))
@@ -198,11 +199,15 @@ def _check_day(asset: LockedAsset, new: NewOrder) -> None:
         raise
 
 
-def _check_if_match(new: NewOrder, state: MarketState) -> None:
+def _check_given_tag(new: NewOrder) -> None:
     if new.if_match is None:
         raise PreconditionRequired(
             "An order names the ETag of the markets that it was made for.", [FieldError("/ifMatch", "is missing")]
         )
+
+
+def _check_if_match(new: NewOrder, state: MarketState) -> None:
+    assert new.if_match is not None, "it was checked"
     if new.if_match.strip('"') != state.etag:
         raise PreconditionFailed(
             f"The markets of {state.day} have changed: their ETag is {state.etag} now.",
