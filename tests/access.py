@@ -244,6 +244,7 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "bidID": _ancillary_bid,
     "blockID": _nothing,
     "optimisationID": _nothing,
+    "orderID": _nothing,
     "deliveryID": _nothing,
     "category": _nothing,
     "series": _nothing,

@@ -149,6 +149,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         f"POST {_ORGANISATION}/portfolios": "Update:schedules",
         f"GET {_ORGANISATION}/portfolios/{{portfolioID}}": "Read:virtual-assets",
         f"PATCH {_ORGANISATION}/portfolios/{{portfolioID}}": "Update:schedules",
+        f"PUT {_ORGANISATION}/portfolios/{{portfolioID}}/schedules": "Update:schedules",
     },
     "auctions": {
         "GET /auctions": "Read:auctions",
@@ -227,6 +228,16 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         "GET /backtests": "Create:optimisations",
         "GET /backtests/{backtestID}": "Create:optimisations",
         "GET /backtests/{backtestID}/days": "Create:optimisations",
+    },
+    "markets": {
+        f"GET {_VIRTUAL}/markets": "Read:virtual-assets",
+        f"GET {_ORGANISATION}/portfolios/{{portfolioID}}/markets": "Read:virtual-assets",
+        f"POST {_ORGANISATION}/orders": "Create:trades",
+        f"GET {_ORGANISATION}/orders": "Read:virtual-assets",
+        f"GET {_ORGANISATION}/orders/{{orderID}}": "Read:virtual-assets",
+        f"DELETE {_ORGANISATION}/orders/{{orderID}}": "Create:trades",
+        "GET /orders": "Create:settlements",
+        "POST /orders/results": "Create:settlements",
     },
     "events": {"GET /events": SIGNED_IN},
     "webhooks": {

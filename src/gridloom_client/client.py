@@ -20,6 +20,7 @@ from gridloom_client.resources.decisions import Backtests, Forecasts, Optimisati
 from gridloom_client.resources.delivery import Delivery
 from gridloom_client.resources.events import Events, Webhooks
 from gridloom_client.resources.feeds import Feeds
+from gridloom_client.resources.markets import Markets
 from gridloom_client.resources.monitoring import Monitoring
 from gridloom_client.resources.organisations import Organisations
 from gridloom_client.resources.physical_assets import Fleets, PhysicalAssets
@@ -79,6 +80,7 @@ class Resources(Generic[M]):
         self.feeds: Feeds[M] = Feeds(exchange, runner)
         self.optimisations: Optimisations[M] = Optimisations(exchange, runner)
         self.forecasts: Forecasts[M] = Forecasts(exchange, runner)
+        self.markets: Markets[M] = Markets(exchange, runner)
         self.backtests: Backtests[M] = Backtests(exchange, runner)
         self.revenue: Revenue[M] = Revenue(exchange, runner)
         self.monitoring: Monitoring[M] = Monitoring(exchange, runner)

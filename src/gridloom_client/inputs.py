@@ -20,6 +20,7 @@ from gridloom_client.literals import (
     PriceSeries,
     ReasonCode,
     Side,
+    Stage,
     TradeMarket,
     UnavailabilityType,
     UnitType,
@@ -46,6 +47,22 @@ class AfrrCapacityAward(InputStruct):
     price: Number  # EUR/MW per hour, at most 6 decimals; positive is paid to the provider
     asset_id: ID  # A virtual or a physical asset
     delivery_hours: Number | None = None  # Hours of delivery in the block; left out: its true length of 3, 4 or 5 hours
+
+
+class AssetSchedule(InputStruct):
+    """The periods to replace of one asset, over all its wholesale blocks together."""
+
+    virtual_asset_id: ID  # The virtual asset
+    schedule: Sequence[Point]  # Power by quarter-hour
+    if_match: str | None = None  # The ETag of what it was made for
+
+
+class Award(InputStruct):
+    """The accepted part of a reserve; the price in the unit of its bid."""
+
+    product: str  # Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24
+    accepted_capacity: float  # Accepted part of the offer, kW
+    price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals
 
 
 class Backing(InputStruct):
@@ -187,6 +204,32 @@ class NotificationRevision(InputStruct):
     unavailability_ids: Sequence[ID] | None = None  # Unavailabilities that the message reports
 
 
+class Order(InputStruct):
+    """At an auction a `schedule`: the position after the stage, periods left out are held. At FCR and aFRR
+    `reserves`."""
+
+    virtual_asset_id: ID  # The virtual asset
+    stage: Stage  # Stage of the delivery day
+    delivery_day: date | str  # Market day: a calendar day in Europe/Berlin
+    if_match: str | None = None  # The ETag of what it was made for
+    schedule: Sequence[Point] | None = None
+    reserves: Sequence[Reserve] | None = None  # Capacity offered at FCR or aFRR
+    minimum_surplus: float | None = None  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
+    at_any_price: bool | None = None  # Whether it is executed whatever its surplus
+    fee: float | None = None  # Fee that its surplus bears, EUR/MWh traded, at most 2 decimals
+    apply: bool | None = None  # Whether the result puts the position into the schedule
+
+
+class OrderResult(InputStruct):
+    """The result of an order: trades that equal its volumes, or the accepted parts of its reserves."""
+
+    order_id: ID  # The order
+    executed: bool  # Whether the order was executed
+    trades: Sequence[TradePrice] | None = None  # Executed trades by quarter-hour
+    reserves: Sequence[Award] | None = None  # Accepted capacity by product
+    correction: bool | None = None  # Whether it replaces another result
+
+
 class Parameters(InputStruct):
     """The ratings of an asset."""
 
@@ -276,6 +319,15 @@ class ReferencePrice(InputStruct):
     price: Number  # In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity; kept to 6 decimals
 
 
+class Reserve(InputStruct):
+    """Capacity offered in one block of the delivery day."""
+
+    product: str  # Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24
+    capacity: float  # Offered capacity, kW
+    capacity_price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals
+    energy_price: float | None = None  # Of aFRR, EUR/MWh activated, at most 2 decimals
+
+
 class TollingContract(InputStruct):
     """A toll on the asset's rated power; key: asset and contract."""
 
@@ -289,6 +341,15 @@ class TollingContract(InputStruct):
 class TotpRemoval(InputStruct):
     code: str  # One-time code of the device, or a recovery code
     password: str | None = None  # Password of the user; checked where it is sent
+
+
+class TradePrice(InputStruct):
+    """The trade of one quarter-hour."""
+
+    time: datetime  # Start of the quarter-hour
+    side: Side  # BUY: import; SELL: export
+    volume: float  # Energy, MWh
+    price: float  # EUR/MWh, at most 2 decimals
 
 
 class Volume(InputStruct):
@@ -309,3 +370,4 @@ class WholesaleTrade(InputStruct):
     market: TradeMarket  # Market in which it was traded
     asset_id: ID  # A virtual or a physical asset
     executed_at: datetime | None = None  # When the trade was made
+    stage: Literal["IDA1", "IDA2", "IDA3"] | None = None  # The intraday auction, of an INTRADAY_AUCTION trade

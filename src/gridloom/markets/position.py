@@ -38,7 +38,7 @@ class ResultOutstanding(Problem, status=409, title="An earlier order waits for i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketState:
-    """What was traded on an asset for a delivery day, and its orders, at one instant.
+    """Trades and orders of an asset for a delivery day, at one instant.
 
     `position_kw` is the position in the periods [first, end), the day within the asset's life: 4 × (sold − bought) of
     all recorded trades.

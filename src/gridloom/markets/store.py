@@ -1,4 +1,4 @@
-"""What the markets of a day rest on in PostgreSQL: recorded trades, and the orders of an asset and day."""
+"""Recorded trades and the orders of an asset and day, in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -75,12 +75,12 @@ async def schedule_portfolio(
     A refusal lists the assets at fault under `assets`, each with its problem, and those that have changed meanwhile
     with their present `etag`. Its status is the first of 412, 409 and 422 that occurs.
     """
-    _check_body(body.schedules)
-    db = await request.begin()
-    owner = await authorize_organisation(db, request.caller, organisation_id)
-    portfolio = await read_portfolio(db, owner, portfolio_id)
+    owner = await authorize_organisation(request.pool, request.caller, organisation_id)
+    portfolio = await read_portfolio(request.pool, owner, portfolio_id)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+    _check_body(body.schedules)
+    db = await request.begin()
     assets = await _lock_assets(db, owner, body.schedules)
     request.set_commit_deadline(MAX_LOCK_S)
     accepted: list[AcceptedAssetSchedule] = []

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, Unpack
 
+from gridloom_client import inputs
 from gridloom_client.answers import (
+    AcceptedAssetSchedule,
     Adjustment,
     AssetSchedule,
     Block,
@@ -186,3 +188,13 @@ class VirtualAssets(Resource[M]):
         virtual_asset_ids: Sequence[ID] | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Portfolio: ...
+
+    @operation("PUT", "/organisations/{organisationID}/portfolios/{portfolioID}/schedules")
+    def set_portfolio_schedules(
+        self,
+        organisation_id: ID,
+        portfolio_id: ID,
+        *,
+        schedules: Sequence[inputs.AssetSchedule] | Sequence[Mapping[str, Any]],
+    ) -> list[AcceptedAssetSchedule]:
+        """Each `{virtualAssetID, ifMatch, schedule}`: all assets or none."""

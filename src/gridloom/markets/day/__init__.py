@@ -1,1 +1,1 @@
-"""What stands and what was earned at each stage of a delivery day."""
+"""Positions, reserves and earnings at each stage of a delivery day."""

@@ -51,7 +51,7 @@ class StageOrder:
 
 @dataclass(slots=True, eq=False)
 class MarketStage:
-    """What stands at one market of a day, of one asset or of several together.
+    """The state of one market of a day, of one asset or of several together.
 
     `position_kw` is the position after it; volumes in MWh; `reserved_kw` by product.
     """

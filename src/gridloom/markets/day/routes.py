@@ -17,7 +17,7 @@ from gridloom.markets.day.model import MarketName, MarketStage, StageStatus
 from gridloom.markets.day.stages import make_stages, spread_position
 from gridloom.markets.day.store import read_reserve_earnings
 from gridloom.markets.orders.model import OrderProblem, OrderStatus
-from gridloom.markets.orders.wire import OrderProblemView, PositionPoint, problem_view
+from gridloom.markets.orders.wire import OrderProblemView, problem_view
 from gridloom.markets.position import load_market_state
 from gridloom.markets.stage_calendar import NoDeliveryDay, OrderGates
 from gridloom.platform.database.clock import platform_now
@@ -28,6 +28,7 @@ from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio
 from gridloom.virtual_assets.portfolios import PORTFOLIOS
+from gridloom.virtual_assets.schedule.views import ScheduledPower
 from gridloom.virtual_assets.store import read_asset
 
 TAG = "Markets"
@@ -53,7 +54,7 @@ class MarketStageView(ResponseBody):
 
     stage: MarketName
     status: StageStatus
-    position: list[PositionPoint]
+    position: list[ScheduledPower]
     traded: TradedVolumes
     earned: float
     reserved: list[ReservedCapacity]
@@ -76,7 +77,7 @@ class PortfolioStageView(ResponseBody):
 
     stage: MarketName
     status: StageStatus
-    position: list[PositionPoint]
+    position: list[ScheduledPower]
     traded: TradedVolumes
     earned: float
     reserved: list[ReservedCapacity]
@@ -130,9 +131,9 @@ def _stage_view(stage: MarketStage, first: int) -> MarketStageView:
     return view
 
 
-def _list_points(stage: MarketStage, first: int) -> list[PositionPoint]:
+def _list_points(stage: MarketStage, first: int) -> list[ScheduledPower]:
     return [
-        PositionPoint(time=period_start(first + index), power=power)
+        ScheduledPower(time=period_start(first + index), power=power)
         for index, power in enumerate(stage.position_kw.tolist())
     ]
 

@@ -1,4 +1,4 @@
-"""What reserves earned on a delivery day, in PostgreSQL."""
+"""Earnings of reserves on a delivery day, in PostgreSQL."""
 
 from __future__ import annotations
 

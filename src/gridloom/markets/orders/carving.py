@@ -39,7 +39,7 @@ async def settle_reserves(
         known = before.get(bid.product)
         award = after.get(bid.product) or ReserveAward(bid.product, 0.0, Decimal(0))
         try:
-            award = structs.replace(award, block_id=await _carve(db, order, bid, known, award, now, minutes))
+            award = structs.replace(award, block_id=await _carve_award(db, order, bid, known, award, now, minutes))
         except Problem as refusal:
             problem = problem or OrderProblem(refusal.type, refusal.title, f"{bid.product}: {refusal.detail}")
         settled.append(award)
@@ -50,7 +50,7 @@ async def settle_reserves(
     return structs.replace(result, reserves=tuple(sorted(named, key=lambda one: one.product))), problem
 
 
-async def _carve(
+async def _carve_award(
     db: Database,
     order: Order,
     bid: ReserveBid,

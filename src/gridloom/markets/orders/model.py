@@ -62,7 +62,7 @@ Side = Literal["BUY", "SELL"]
 
 
 class OrderVolume(Struct, frozen=True):
-    """What an order trades in one quarter-hour."""
+    """The energy that an order trades in one quarter-hour."""
 
     time: datetime
     side: Side
@@ -79,7 +79,7 @@ class OrderTrade(Struct, frozen=True):
 
 
 class ReserveAward(Struct, frozen=True):
-    """What was accepted of a reserve; the price in the unit of its bid. `block_id` is the block carved out for it."""
+    """The accepted part of a reserve; the price in the unit of its bid. `block_id` is the block carved out for it."""
 
     product: str
     capacity_kw: float
@@ -88,7 +88,7 @@ class ReserveAward(Struct, frozen=True):
 
 
 class OrderResult(Struct, frozen=True):
-    """What came of an order."""
+    """The result of an order."""
 
     executed: bool
     trades: tuple[OrderTrade, ...] = ()
@@ -165,7 +165,7 @@ class Order:
         return datetime.fromtimestamp(0, self.placed_at.tzinfo) + (self.first_period + index) * PERIOD
 
     def volumes(self) -> list[OrderVolume]:
-        """What it trades: the change of the position in each quarter-hour that it changes."""
+        """The change of the position in each quarter-hour that it changes."""
         change_kw = np.round(self.position_kw - self.before_kw, 6)
         return [
             OrderVolume(

@@ -63,7 +63,7 @@ async def record_results(request: Request, given: Sequence[NewOrderResult]) -> l
     await _book_trades(db, new, request.caller.id)
     now, minutes = await platform_now(db), request.resources[ReserveMinutes]
     for one in new:
-        await _settle(db, one, now, minutes, request.caller.id)
+        await _settle_result(db, one, now, minutes, request.caller.id)
     return list((await _require_orders(db, ids)).values())
 
 
@@ -150,7 +150,7 @@ def _list_trades(one: _GivenResult) -> list[WholesaleTrade]:
     return [structs.replace(row, stage=stage.value) for row in rows]
 
 
-async def _settle(db: Database, one: _GivenResult, now: datetime, minutes: ReserveMinutes, by: UUID) -> None:
+async def _settle_result(db: Database, one: _GivenResult, now: datetime, minutes: ReserveMinutes, by: UUID) -> None:
     order, result = one.order, one.result
     status = status_of(order, result)
     applied: bool | None = None

@@ -1,4 +1,4 @@
-"""What an order may ask for, and what its result may say; pure."""
+"""Rules of orders and of their results; pure."""
 
 from __future__ import annotations
 

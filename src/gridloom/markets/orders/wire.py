@@ -16,6 +16,7 @@ from gridloom.markets.orders.model import MAX_ORDERS, MAX_RESULTS, Order, OrderP
 from gridloom.physical_assets.model import MAX_POWER_KW
 from gridloom.platform.http import Instant, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.virtual_assets.schedule.points import SchedulePoint
+from gridloom.virtual_assets.schedule.views import ScheduledPower
 
 CapacityPrice = Annotated[Decimal, Euro(Decimal(-15_000), Decimal(15_000))]
 Fee = Annotated[Decimal, Euro(Decimal(0), Decimal(10_000))]
@@ -72,11 +73,6 @@ class WaitingOrdersQuery(QueryParameters):
     delivery_day: date | None = None
 
 
-class PositionPoint(ResponseBody):
-    time: datetime
-    power: float
-
-
 class OrderVolumeView(ResponseBody):
     time: datetime
     side: Side
@@ -118,7 +114,7 @@ class OrderView(ResponseBody):
     at_any_price: bool
     fee: Decimal
     apply: bool
-    schedule: list[PositionPoint] | UnsetType = UNSET
+    schedule: list[ScheduledPower] | UnsetType = UNSET
     volumes: list[OrderVolumeView] | UnsetType = UNSET
     reserves: list[OrderedReserve] | UnsetType = UNSET
     executed: bool | UnsetType = UNSET
@@ -156,7 +152,7 @@ def order_view(order: Order) -> OrderView:
         view.reserves = _list_reserves(order)
         return view
     view.schedule = [
-        PositionPoint(time=period_start(order.first_period + index), power=power)
+        ScheduledPower(time=period_start(order.first_period + index), power=power)
         for index, power in enumerate(order.position_kw.tolist())
     ]
     view.volumes = [
@@ -187,7 +183,7 @@ def _list_reserves(order: Order) -> list[OrderedReserve]:
 
 
 class NewTradePrice(RequestBody):
-    """What was traded in one quarter-hour."""
+    """The trade of one quarter-hour."""
 
     time: Instant
     side: Literal["BUY", "SELL"]
@@ -196,7 +192,7 @@ class NewTradePrice(RequestBody):
 
 
 class NewAward(RequestBody):
-    """What was accepted of a reserve; the price in the unit of its bid."""
+    """The accepted part of a reserve; the price in the unit of its bid."""
 
     product: ProductCode
     accepted_capacity: Annotated[float, Meta(ge=0, le=MAX_POWER_KW)]
@@ -204,7 +200,7 @@ class NewAward(RequestBody):
 
 
 class NewOrderResult(RequestBody):
-    """What came of an order: trades that equal its volumes, or what was accepted of its reserves."""
+    """The result of an order: trades that equal its volumes, or the accepted parts of its reserves."""
 
     order_id: UUID
     executed: bool

@@ -175,7 +175,7 @@ class OrderDescribed(ResponseBody):
 
 
 class OrderIncomplete(ResponseBody):
-    """What of an executed order could not be carried out on its asset."""
+    """The part of an executed order that could not be carried out on its asset."""
 
     type: str
     title: str
