@@ -15,6 +15,16 @@ import msgspec
 from gridloom_client.response_types import NamedRows, Record, ResponseStruct, RowsField, SeriesTable
 
 
+class AcceptedAssetSchedule(ResponseStruct):
+    """An asset after its schedule was accepted: its ETag, the imbalance at the end of its life, and cuts to expect."""
+
+    virtual_asset_id: UUID  # The virtual asset
+    version: int  # Number of the version that the schedule made
+    etag: str  # The ETag to send back as `ifMatch`
+    imbalance: Imbalance  # Imbalance at the end of life
+    expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
+
+
 class Acknowledgement(ResponseStruct):
     """A statement of the site about a quarter-hour, and when the platform recorded it."""
 
@@ -1058,6 +1068,21 @@ class MarketMetadata(ResponseStruct):
     prequalified_for: tuple[str, ...] = ()  # The balancing products that it may deliver
 
 
+class MarketStage(ResponseStruct):
+    """One market of the day. `position` is kW after it; `earned` is sales less purchases, without fees, for FCR and
+    AFRR the capacity awards, for AFRR_ENERGY what was activated."""
+
+    stage: str  # Stage of the delivery day
+    status: str  # Whether its gate is past, the next one or a later one
+    position: tuple[SchedulePoint, ...]  # The position after the stage
+    traded: TradedVolumes  # Volumes of the trades at the stage
+    earned: float  # EUR; sales less purchases, capacity awards or activations, without fees
+    reserved: tuple[ReservedCapacity, ...]  # Reserves in blocks and in orders that wait
+    gate: datetime | None = None  # Until when orders are taken; the instant itself is too late
+    order_id: UUID | None = None  # The order
+    problem: OrderProblem | None = None  # Reason that part of its order was not carried out on the asset
+
+
 class Member(ResponseStruct):
     id: UUID  # Its identifier
     organisation_id: UUID  # The organisation
@@ -1142,6 +1167,66 @@ class Optimisation(ResponseStruct, RowsField):
     proposed_blocks: tuple[ProposedBlock, ...] = ()  # Blocks to carve out for balancing products
     based_on: BasedOn | None = None  # Inputs of the computation
     problem: Record | None = None  # Problem details of the failure, where it failed
+
+
+class Order(ResponseStruct):
+    """`volumes` is what it trades, `trades` what was traded; `reserves` have what was accepted of them."""
+
+    id: UUID  # Its identifier
+    organisation_id: UUID  # The organisation
+    virtual_asset_id: UUID  # The virtual asset
+    delivery_zone: str  # Control area in which it delivers
+    stage: str  # Stage of the delivery day
+    delivery_day: date  # Market day: a calendar day in Europe/Berlin
+    gate: datetime  # Until when orders are taken; the instant itself is too late
+    status: str  # Status of the order
+    placed_at: datetime  # When it was placed
+    minimum_surplus: Decimal  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
+    at_any_price: bool  # Whether it is executed whatever its surplus
+    fee: Decimal  # Fee that its surplus bears, EUR/MWh traded, at most 2 decimals
+    apply: bool  # Whether the result puts the position into the schedule
+    schedule: tuple[SchedulePoint, ...] = ()  # The position after the stage in each quarter-hour of the day
+    volumes: tuple[OrderVolume, ...] = ()  # Energy to trade by quarter-hour: the change of the position
+    reserves: tuple[OrderedReserve, ...] = ()  # Capacity by product
+    executed: bool | None = None  # Whether the order was executed
+    trades: tuple[OrderTrade, ...] = ()  # Executed trades by quarter-hour
+    applied: bool | None = None  # Whether the position was put into the schedule
+    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+
+
+class OrderProblem(ResponseStruct):
+    type: str  # The type of the problem
+    title: str  # Name of the problem
+    detail: str  # The problem with its numbers
+
+
+class OrderResult(ResponseStruct):
+    order_id: UUID  # The order
+    status: str  # Status of the order
+    applied: bool | None = None  # Whether the position was put into the schedule
+    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+
+
+class OrderTrade(ResponseStruct):
+    time: datetime  # Start of the quarter-hour
+    side: str  # BUY: import; SELL: export
+    volume: float  # Energy, MWh
+    price: Decimal  # EUR/MWh
+
+
+class OrderVolume(ResponseStruct):
+    time: datetime  # Start of the quarter-hour
+    side: str  # BUY: import; SELL: export
+    volume: float  # Energy, MWh
+
+
+class OrderedReserve(ResponseStruct):
+    product: str  # Product of a block
+    capacity: float  # Offered capacity, kW
+    capacity_price: Decimal  # FCR EUR/MW for the block, aFRR EUR/MW per hour
+    energy_price: Decimal | None = None  # Of aFRR, EUR/MWh activated
+    accepted_capacity: float | None = None  # Accepted part of the offer, kW
+    price: Decimal | None = None  # Price of the accepted capacity, in the unit of its bid
 
 
 class Organisation(ResponseStruct):
@@ -1239,6 +1324,11 @@ class PhysicalAsset(ResponseStruct):
     commissioned_on: date | None = None  # The day it went into service
 
 
+class PlacedOrder(ResponseStruct):
+    id: UUID  # Its identifier
+    status: str  # Status of the order
+
+
 class Portfolio(ResponseStruct):
     id: UUID  # Its identifier
     organisation_id: UUID  # The organisation
@@ -1255,6 +1345,19 @@ class PortfolioOptimisation(ResponseStruct, RowsField):
     bound: float  # Upper bound of the value, EUR
     gap: float  # (bound − value) ÷ bound: 0 for a proven optimum
     assets: tuple[AssetOptimisation, ...]  # Schedules of each asset
+
+
+class PortfolioStage(ResponseStruct):
+    """The same of all assets of a portfolio together, with the orders of each."""
+
+    stage: str  # Stage of the delivery day
+    status: str  # Whether its gate is past, the next one or a later one
+    position: tuple[SchedulePoint, ...]  # The position after the stage
+    traded: TradedVolumes  # Volumes of the trades at the stage
+    earned: float  # EUR; sales less purchases, capacity awards or activations, without fees
+    reserved: tuple[ReservedCapacity, ...]  # Reserves in blocks and in orders that wait
+    orders: tuple[StageOrder, ...]  # The orders of the assets at the stage
+    gate: datetime | None = None  # Until when orders are taken; the instant itself is too late
 
 
 class PositionPoint(ResponseStruct):
@@ -1388,6 +1491,11 @@ class Repair(ResponseStruct, RowsField):
     end_state_of_charge_percentage: float  # State of charge at the end of life, 0 to 100
     based_on: BasedOn  # Inputs of the computation
     value: float | None = None  # Value at the prices it was computed with, EUR
+
+
+class ReservedCapacity(ResponseStruct):
+    product: str  # Product of a block
+    capacity: float  # Capacity kept ready, kW
 
 
 class RevenueBucket(ResponseStruct):
@@ -1627,6 +1735,15 @@ class SiteMetadata(ResponseStruct):
     altitude_m: float | None = None  # Metres above the sea
 
 
+class StageOrder(ResponseStruct):
+    """The order of one asset at a stage."""
+
+    virtual_asset_id: UUID  # The virtual asset
+    order_id: UUID  # The order
+    status: str  # Status of the order
+    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+
+
 class StateOfCharge(ResponseStruct):
     """At the start of the quarter-hour."""
 
@@ -1721,6 +1838,11 @@ class TollingContract(RecordedFact, kw_only=True):
     start: datetime  # Start, inclusive
     end: datetime  # End, exclusive
     annual_price: Decimal  # EUR per MW of rated power and year
+
+
+class TradedVolumes(ResponseStruct):
+    bought: float  # Bought at the stage, MWh
+    sold: float  # Sold at the stage, MWh
 
 
 class UnavailabilityPreview(ResponseStruct):
@@ -1833,6 +1955,7 @@ class WholesaleTrade(RecordedFact, kw_only=True):
     price: Decimal  # EUR/MWh
     market: str  # Market in which it was traded: DAY_AHEAD, INTRADAY_AUCTION, INTRADAY_CONTINUOUS or OTC
     executed_at: datetime | None = None  # When the trade was made; null where it is not known
+    stage: str | None = None  # Stage of the delivery day
 
 
 class ZoneQuarter(ResponseStruct):

@@ -71,10 +71,14 @@ LineType: TypeAlias = Literal[
 LogbookImpact: TypeAlias = Literal["NEGATIVE", "NEUTRAL", "POSITIVE"]
 LogbookSource: TypeAlias = Literal["SYSTEM", "USER"]
 Market: TypeAlias = Literal["AFRR_NEG", "AFRR_POS", "FCR", "WHOLESALE"]
+MarketName: TypeAlias = Literal[
+    "AFRR", "AFRR_ENERGY", "CONTINUOUS", "DAY_AHEAD", "FCR", "IDA1", "IDA2", "IDA3", "OTHER"
+]
 MetadataCategory: TypeAlias = Literal["contract", "grid", "market", "site", "technical"]
 MissingFactKind: TypeAlias = Literal["DAY_AHEAD_PRICE", "DISPATCH", "IMBALANCE_PRICE", "MEASUREMENT", "SETTLEMENT"]
 NotificationStatus: TypeAlias = Literal["ACTIVE", "DISMISSED", "INACTIVE"]
 OperatorStatus: TypeAlias = Literal["CANCELLED", "CLEARED", "RUNNING", "SCHEDULED"]
+OrderStatus: TypeAlias = Literal["CANCELLED", "EXECUTED", "NOT_EXECUTED", "OVERDUE", "PARTLY_EXECUTED", "STANDING"]
 OrganisationKind: TypeAlias = Literal["OPERATOR", "PARTICIPANT"]
 Origin: TypeAlias = Literal["COMPUTED", "OPERATOR", "PROVISIONAL", "TRADER"]
 PartKind: TypeAlias = Literal["AFRR_NEG", "AFRR_POS", "DRIFT", "FCR", "OWN", "VIRTUAL"]
@@ -194,6 +198,7 @@ Share: TypeAlias = Literal[
 Side: TypeAlias = Literal["BUY", "SELL"]
 SignalKind: TypeAlias = Literal["COUNTER", "GAUGE", "STATE"]
 Stage: TypeAlias = Literal["AFRR", "DAY_AHEAD", "FCR", "IDA1", "IDA2", "IDA3"]
+StageStatus: TypeAlias = Literal["LATER", "NEXT", "PAST"]
 TimeUnit: TypeAlias = Literal["ms", "ns", "s", "us"]
 TradeMarket: TypeAlias = Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
 UnavailabilityKind: TypeAlias = Literal[

@@ -27,7 +27,7 @@ from gridloom.virtual_assets.model import LockedAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio
 from gridloom.virtual_assets.portfolios import PORTFOLIOS, UnknownVirtualAsset
 from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
-from gridloom.virtual_assets.schedule.change.context_store import read_context
+from gridloom.virtual_assets.schedule.change.context_store import lock_with_context
 from gridloom.virtual_assets.schedule.points import NewSchedule, SchedulePoint, points_of, touched_days
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable, linking_repair
 from gridloom.virtual_assets.schedule.views import ExpectedCut, ImbalanceView, expected_cuts, imbalance_view
@@ -143,9 +143,10 @@ async def _put_schedule(
         )
     body = NewSchedule(schedule=new.schedule)
     points = await points_of(body, asset.periods, "asset")
-    context = await read_context(db, asset, touched_days(body, asset))
+    found = await lock_with_context(db, asset.organisation_id, asset, touched_days(body, asset))
+    assert found is not None, "a locked asset exists"
     with linking_repair(asset):
-        accepted = await put_asset_schedule(db, asset, points, author_of(request), context, _audit_with_others)
+        accepted = await put_asset_schedule(db, found[0], points, author_of(request), found[1])
     return AcceptedAssetSchedule(
         virtual_asset_id=asset.id,
         version=accepted.version,
@@ -153,7 +154,3 @@ async def _put_schedule(
         imbalance=imbalance_view(accepted.imbalance),
         expected_cuts=expected_cuts(accepted.expected_cuts),
     )
-
-
-async def _audit_with_others(version: int) -> None:
-    """One line of the audit log has the versions of all assets."""

@@ -13,7 +13,7 @@ from gridloom.markets.orders.model import Order, OrderProblem
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
-from gridloom.virtual_assets.schedule.change.context_store import read_context
+from gridloom.virtual_assets.schedule.change.context_store import lock_with_context
 from gridloom.virtual_assets.schedule.points import SchedulePoints
 from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
@@ -44,12 +44,9 @@ async def apply_position(db: Database, order: Order, now: datetime) -> OrderProb
             )
         periods = np.arange(first, end)
         points = SchedulePoints(periods, order.position_kw[first - order.first_period :], np.arange(len(periods)))
-        context = await read_context(db, asset, list(days))
-        await put_asset_schedule(db, asset, points, order.author, context, _audit_with_result)
+        found = await lock_with_context(db, asset.organisation_id, asset, list(days))
+        assert found is not None, "a locked asset exists"
+        await put_asset_schedule(db, found[0], points, order.author, found[1])
     except Problem as refusal:
         return OrderProblem(refusal.type, refusal.title, refusal.detail)
     return None
-
-
-async def _audit_with_result(version: int) -> None:
-    """The version is part of the result, whose line is in the audit log."""

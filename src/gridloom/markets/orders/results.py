@@ -55,12 +55,12 @@ async def record_results(request: Request, given: Sequence[NewOrderResult]) -> l
     db = await request.begin()
     ids = [one.order_id for one in given]
     keys = await _lock_assets(db, await _require_orders(db, ids), given)
-    request.set_commit_deadline(MAX_LOCK_S)
     orders = await _require_orders(db, ids)
     new = _find_new_results(orders, given, keys)
     if any(one.is_correction for one in new):
         request.audit_details["corrected"] = [str(one.order.id) for one in new if one.is_correction]
     await _book_trades(db, new, request.caller.id)
+    request.set_commit_deadline(MAX_LOCK_S)  # from here on gates of schedules are judged
     now, minutes = await platform_now(db), request.resources[ReserveMinutes]
     for one in new:
         await _settle_result(db, one, now, minutes, request.caller.id)

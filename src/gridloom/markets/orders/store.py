@@ -140,10 +140,9 @@ async def list_orders(
 async def list_waiting(db: Database, stage: Stage | None, day: date | None) -> list[Order]:
     rows = await db.fetch(
         _SELECT
-        + """ where status = any($1::text[]) and ($2::text is null or stage = $2)
-               and ($3::date is null or delivery_day = $3)
+        + """ where status in ('STANDING', 'OVERDUE') and ($1::text is null or stage = $1)
+               and ($2::date is null or delivery_day = $2)
              order by delivery_day, gate_at, id""",
-        list(WAITING),
         stage,
         day,
     )

@@ -47,37 +47,9 @@ create table market_order (
 -- One order of an asset waits at a stage of a day.
 create unique index market_order_waiting on market_order (asset_key, delivery_day, stage)
   where status in ('STANDING', 'OVERDUE');
+create index market_order_waiting_by_day on market_order (delivery_day) where status in ('STANDING', 'OVERDUE');
 create index market_order_of_organisation on market_order (organisation_id, delivery_day, id);
 create index market_order_of_asset on market_order (asset_key, delivery_day);
 
 -- The reserves that waiting orders hold back of an asset's capacity, as JSON; null for none.
 alter table virtual_asset add column reserve_holds text;
-
--- As before, with the reserves that are held back.
-create or replace function read_schedule_shard(of_asset int, of_organisation uuid, made_at timestamptz, of_days int[])
-returns text language plpgsql stable as $$
-declare
-  v virtual_asset;
-  blocks text;
-  days bytea;
-  spans bytea;
-begin
-  select * into v from virtual_asset a
-  where a.asset_key = of_asset and a.organisation_id = of_organisation and a.created_at = made_at;
-  if not found then
-    return null;
-  end if;
-  select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
-                                   b.reserve_minutes))::text into blocks
-  from virtual_block b where b.asset_key = of_asset and b.until_version is null;
-  select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea) into days
-  from virtual_schedule s where s.asset_key = of_asset and s.day = any(of_days);
-  select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
-                    ''::bytea) into spans
-  from virtual_energy e where e.asset_key = of_asset;
-  return json_build_object(
-    'name', v.name, 'portfolio_id', v.portfolio_id, 'version', v.version, 'end_kwh', v.end_kwh,
-    'first_misfit', v.first_misfit, 'judged_until', v.judged_until, 'first_activated', v.first_activated,
-    'revision', v.revision, 'reserve_holds', v.reserve_holds, 'blocks', blocks, 'days', translate(encode(days, 'base64'), E'\n', ''),
-    'spans', translate(encode(spans, 'base64'), E'\n', ''));
-end $$;
