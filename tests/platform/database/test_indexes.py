@@ -44,6 +44,7 @@ MAX_WHOLE_READS = {
     "idempotency": 1,
     "identity_provider": 3,
     "job": 8,
+    "market_order": 2,
     "member": 2,
     "net_off": 1,
     "net_off_superseded": 1,
