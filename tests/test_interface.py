@@ -133,6 +133,7 @@ async def make_samples(client: httpx2.AsyncClient, token: str) -> dict[str, str]
     async def made(path: str, **body: Any) -> str:
         answer = await client.post(path, json=body)
         assert answer.status_code == 201, answer.text
+        assert (await client.get(answer.headers["Location"])).status_code == 200
         identifier: str = answer.json()["id"]
         return identifier
 

@@ -143,6 +143,16 @@ class TestNames:
         assert not verbs & {"get", "change"}
 
 
+class TestACreatedResource:
+    def test_is_read_where_its_location_says(self):
+        def blank(path: str) -> str:
+            return re.sub(r"\{\w+\}", "{}", path)
+
+        read = {blank(one.path) for one in OPERATIONS.values() if one.method == "GET"}
+        creating = {one.operation_id: one.location for one in OPERATIONS.values() if one.status == 201}
+        assert [name for name, location in creating.items() if blank(location or "") not in read] == []
+
+
 class TestComponents:
     def test_are_all_referred_to(self):
         whole = json.dumps(DOCUMENT)

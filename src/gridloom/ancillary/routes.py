@@ -106,6 +106,7 @@ async def list_bids_by_product_keys(
     summary="Place bids",
     access=CREATE_BIDS,
     status=201,
+    location=PHYSICAL_ASSET + "/ancillary/bids",
     problems=(
         ProductGateClosed,
         ProductGateNotOpen,
@@ -158,6 +159,7 @@ async def withdraw_ancillary_bid(request: Request, physical_asset_id: UUID, bid_
     summary="Record results",
     access=CREATE_RESULTS,
     status=201,
+    location=PHYSICAL_ASSET + "/ancillary/results",
     problems=(
         UnknownBids,
         ResultDoesNotFitBid,

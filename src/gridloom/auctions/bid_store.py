@@ -105,7 +105,7 @@ with offer as materialized (
   from placed join offer using (turn) where verdict = 'PLACED' order by turn
 ), stored as (
   insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
-  select caller_key, key_digest, {fingerprint}, status, '{{"Content-Type": "application/json"}}',
+  select caller_key, key_digest, {fingerprint}, status, {headers},
     convert_to(answer || '"timestamp":"' || moment_on_wire(placed_at) || '","sequence":' || sequence
       || ',"withdrawn":' || 'false}}', 'UTF8')
   from placed join offer using (turn) where verdict = 'PLACED' and caller_key is not null
@@ -140,8 +140,11 @@ _ATTEMPTS: Final = {
         "kept_headers as stored_headers, kept_body as stored_body",
     },
 }
+_HEADERS: Final = """'{"Content-Type": "application/json", "Location": "/auctions/' || offer.auction_id || '/bids"}'"""
 _STATEMENTS: Final = {
-    (attempt, count): NamedStatement(_PLACE.format(offers=offers, outbox=OUTBOX, entry=ENTRY, **parts))
+    (attempt, count): NamedStatement(
+        _PLACE.format(offers=offers, outbox=OUTBOX, entry=ENTRY, headers=_HEADERS, **parts)
+    )
     for attempt, parts in _ATTEMPTS.items()
     for count, offers in _OFFERS.items()
 }
@@ -191,7 +194,7 @@ _ADD_ENTRY = NamedStatement("insert into {entry} values ({values})", entry=ENTRY
 _CLAIM_KEY = NamedStatement("""
 insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
 values (:caller_key, :key_digest, case when pg_try_advisory_xact_lock(:lock_key) then :fingerprint::bytea end, :status,
-  '{"Content-Type": "application/json"}',
+  '{"Content-Type": "application/json", "Location": "/auctions/' || :auction_id::uuid || '/bids"}',
   convert_to(:answer::text || '"timestamp":"' || moment_on_wire(:placed_at) || '","sequence":' || :sequence::int
     || ',"withdrawn":' || 'false}', 'UTF8'))
 """)

@@ -135,7 +135,7 @@ async def create_auction(request: Request, body: NewAuction) -> Response[Auction
     await store.replace_participants(request.db, auction.id, body.participants)
     await clearing.enqueue_auction_jobs(request.db, auction)
     seen = await authorize_auction(request.db, request.caller, auction.id)
-    return replace(await _show_auction(request, seen), headers={"Location": f"/auctions/{auction.id}"})
+    return await _show_auction(request, seen)
 
 
 @operation(
@@ -217,6 +217,7 @@ async def replace_participants(
     summary="Place a bid",
     access=Permission.CREATE_BIDS,
     status=201,
+    location="/auctions/{auctionID}/bids",
     transaction="manual",
     problems=(AuctionNotOpen,),
 )

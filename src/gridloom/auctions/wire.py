@@ -22,6 +22,7 @@ from gridloom.auctions.model import (
 from gridloom.auctions.rules import own_state, status_for
 from gridloom.auctions.store import VisibleAuction
 from gridloom.kernel.codes import ControlArea
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.platform.http import Instant, Paging, RequestBody, ResponseBody
@@ -255,4 +256,4 @@ def bid_view(auction: UUID, bid: AuctionBid) -> BidView:
 
 def version_tag(auction: Auction) -> str:
     """Changes with the operator's changes and with clearing, never with a bid."""
-    return f"{auction.version}"
+    return entity_tag(auction.version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from uuid import UUID
-from zlib import crc32
 
 from msgspec import UNSET
 
@@ -30,6 +29,7 @@ from gridloom.exchange_notifications.rules import (
     RemarksTooLong,
     UnknownUnavailabilities,
 )
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -76,8 +76,7 @@ async def publish_notification(
     if not await store.insert_notification(request.db, authorized.key, notification_id, message_id):
         raise MessageIdTaken.at("/messageID", f"The asset has another notification with the message id {message_id}.")
     await publish(request.db, authorized, physical_asset_id, new, request.caller.id)
-    headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
-    return Response(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))
+    return Response(_show_notification(physical_asset_id, new), etag=_make_etag(new))
 
 
 @operation(
@@ -112,6 +111,7 @@ async def read_notification(
     summary="Revise a market message",
     access=CREATE,
     status=201,
+    location=PHYSICAL_ASSET + "/exchange-notifications/{id}",
     problems=(*PROBLEMS, NotificationClosed),
 )
 async def revise_notification(
@@ -176,8 +176,7 @@ async def _require_notification(
 
 def _make_etag(stored: store.StoredNotification) -> str:
     """A version is dismissed by the next one, and unavailabilities come and go from their own side."""
-    linked = b"".join(unavailability_id.bytes for unavailability_id in stored.unavailability_ids)
-    return f"{stored.message.version}-{crc32(stored.message.event_status.encode() + linked):08x}"
+    return entity_tag(stored.message.version, str(stored.message.event_status), *stored.unavailability_ids)
 
 
 def _show_notification(asset_id: UUID, stored: store.StoredNotification) -> ExchangeNotification:

@@ -53,6 +53,7 @@ async def read_logbook_entry(request: Request, physical_asset_id: UUID, entry_id
     summary="Correct an entry by writing another",
     access=CREATE,
     status=201,
+    location=PHYSICAL_ASSET + "/logbook/{id}",
 )
 async def correct_logbook_entry(
     request: Request, physical_asset_id: UUID, entry_id: UUID, body: NewLogbookEntry
@@ -78,4 +79,4 @@ def _check_order(body: NewLogbookEntry) -> None:
 
 
 def _answer_entry(asset_id: UUID, entry: LogbookEntry) -> Response[LogbookEntry]:
-    return Response(entry, headers={"Location": f"/physical-assets/{asset_id}/logbook/{entry.id}"})
+    return Response(entry)

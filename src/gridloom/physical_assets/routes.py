@@ -8,6 +8,7 @@ from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.kernel.codes import EicKind
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
@@ -104,7 +105,7 @@ async def register_physical_asset(request: Request, body: NewPhysicalAsset) -> R
     )
     if owner_id != request.caller.organisation_id:
         await put_grant(request.db, key, request.caller.organisation_id, in_order(GRANTABLE), request.caller.id)
-    return _answer_asset(await store.read_asset(request.db, key), {"Location": f"/physical-assets/{asset_id}"})
+    return _answer_asset(await store.read_asset(request.db, key))
 
 
 @operation("GET", PHYSICAL_ASSET, summary="Read an asset", access=READ)
@@ -157,11 +158,11 @@ async def read_parameters(request: Request, physical_asset_id: UUID, query: Para
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     latest = await store.latest_parameters_version(request.db, authorized.key)
     if query.at is None:
-        return Response((await store.read_asset(request.db, authorized.key)).asset.parameters, etag=str(latest))
+        return Response((await store.read_asset(request.db, authorized.key)).asset.parameters, etag=entity_tag(latest))
     found = await store.read_parameters_at(request.db, authorized.key, query.at)
     if found is None:
         raise NotFound(f"No parameters of the asset were in force at {format_instant(query.at)}.")
-    return Response(found, etag=str(latest))
+    return Response(found, etag=entity_tag(latest))
 
 
 @operation(
@@ -183,7 +184,7 @@ async def put_parameters(
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
     check_parameters(body)
     locked = await lock_batteries(request.db, [authorized.key])
-    request.check_if_match(str(await store.latest_parameters_version(request.db, authorized.key)))
+    request.check_if_match(entity_tag(await store.latest_parameters_version(request.db, authorized.key)))
     now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
@@ -203,7 +204,7 @@ async def put_parameters(
         asset_key=authorized.key,
         data={"version": added.version, "validFrom": valid_from, "authorID": request.caller.id},
     )
-    return Response(added, etag=str(added.version))
+    return Response(added, etag=entity_tag(added.version))
 
 
 @operation(
@@ -230,8 +231,8 @@ async def _check_fleet(request: Request, fleet_id: UUID | None, organisation_id:
 
 def _make_etag(stored: store.StoredAsset) -> str:
     """The parameters are part of the asset and change with time as well."""
-    return f"{stored.version}-{stored.asset.parameters.version}"
+    return entity_tag(stored.version, stored.asset.parameters.version)
 
 
-def _answer_asset(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Response[PhysicalAsset]:
-    return Response(stored.asset, headers=headers or {}, etag=_make_etag(stored))
+def _answer_asset(stored: store.StoredAsset) -> Response[PhysicalAsset]:
+    return Response(stored.asset, etag=_make_etag(stored))

@@ -10,6 +10,7 @@ from msgspec import UNSET, convert, structs
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries
 from gridloom.kernel.copying import copy_fields
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.kernel.permission import Permission
@@ -90,9 +91,8 @@ async def create_unavailability(
     await _record_change(request, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
         await emit_availability_changed(request.db, backed, precheck.now)
-    headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
     changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, body, precheck)
-    return Response(changed, headers=headers, etag="1")
+    return Response(changed, etag=entity_tag(1))
 
 
 @operation("GET", PHYSICAL_ASSET + "/unavailability", summary="List unavailabilities", access=READ, replica_read=True)
@@ -118,7 +118,7 @@ async def read_unavailability(
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     stored = await _require_unavailability(request, authorized.key, unavailability_id)
     view = _view_as(Unavailability, physical_asset_id, unavailability_id, stored.content)
-    return Response(view, etag=str(stored.version))
+    return Response(view, etag=entity_tag(stored.version))
 
 
 @operation(
@@ -135,7 +135,7 @@ async def update_unavailability(
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(request.db, [authorized.key])
     before = await _require_unavailability(request, authorized.key, unavailability_id)
-    request.check_if_match(str(before.version))
+    request.check_if_match(entity_tag(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
@@ -155,7 +155,7 @@ async def update_unavailability(
         await _record_change(request, authorized, physical_asset_id, unavailability_id, "changed", after)
         await emit_availability_changed(request.db, backed, precheck.now)
     changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
-    return Response(changed, etag=str(version))
+    return Response(changed, etag=entity_tag(version))
 
 
 @operation(
@@ -170,7 +170,7 @@ async def cancel_unavailability(request: Request, physical_asset_id: UUID, unava
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(request.db, [authorized.key])
     before = await _require_unavailability(request, authorized.key, unavailability_id)
-    request.check_if_match(str(before.version))
+    request.check_if_match(entity_tag(before.version))
     backed = await read_backed_availability(
         request.db, authorized.key, Window(before.content.start, before.content.end)
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 from uuid import UUID
-from zlib import crc32
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import NotFound
 from gridloom.platform.database.pool import Database
@@ -40,13 +39,7 @@ def etag_of(asset: VirtualAsset) -> str:
 
 def etag_at(asset: VirtualAsset, version: int) -> str:
     """The ETag at a version that was written since; it covers the name and the portfolio, which have no version."""
-    return f"{asset.key}-{version}-{_describe_asset(asset.terms.name, asset.terms.portfolio_id)}"
-
-
-@lru_cache(maxsize=4096)
-def _describe_asset(name: str, portfolio_id: UUID | None) -> str:
-    described = f"{name}\0{portfolio_id}".encode()
-    return f"{crc32(described):08x}"
+    return entity_tag(version, asset.key, asset.terms.name, asset.terms.portfolio_id)
 
 
 async def require_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:

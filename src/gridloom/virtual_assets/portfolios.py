@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from hashlib import blake2b
 from typing import Annotated
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.kernel.copying import copy_fields
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
@@ -81,7 +81,6 @@ async def create_portfolio(request: Request, organisation_id: UUID, body: NewPor
     portfolio = await _require_portfolio(request, owner, portfolio_id)
     return Response(
         portfolio_view(portfolio),
-        headers={"Location": f"{request.path}/{portfolio_id}"},
         etag=_portfolio_etag(portfolio),
     )
 
@@ -149,8 +148,7 @@ async def _fill_portfolio(request: Request, portfolio_id: UUID, owner: UUID, ass
 
 def _portfolio_etag(portfolio: Portfolio) -> str:
     """An asset can move to another portfolio without this one being changed, so its assets count as well."""
-    assets = blake2b(b"".join(asset_id.bytes for asset_id in portfolio.virtual_asset_ids), digest_size=8)
-    return f"{portfolio.version}-{assets.hexdigest()}"
+    return entity_tag(portfolio.version, *portfolio.virtual_asset_ids)
 
 
 def portfolio_view(portfolio: Portfolio) -> PortfolioView:

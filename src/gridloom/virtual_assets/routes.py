@@ -105,7 +105,7 @@ async def create_virtual_asset(
             ) from None
     asset = await allocate(request.db, owner, terms, author_of(request))
     (view,) = await asset_views(request.db, [asset], asset.created_at)
-    return Response(view, headers={"Location": f"{request.path}/{asset.id}"}, etag=etag_of(asset))
+    return Response(view, etag=etag_of(asset))
 
 
 def _read_terms(body: NewVirtualAsset) -> AssetTerms:

@@ -43,6 +43,7 @@ class UnknownDispatchVersion(Unprocessable, title="The battery's dispatch has no
     summary="Acknowledge the dispatch of a quarter-hour",
     access=CREATE,
     status=201,
+    location=PHYSICAL_ASSET + "/dispatch/acknowledgements",
     audited=False,
     problems=(UnknownDispatchVersion,),
 )

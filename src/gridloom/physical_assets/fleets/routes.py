@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from uuid import UUID
-from zlib import crc32
 
 from msgspec import UNSET
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.physical_assets.fleets import store
@@ -54,7 +54,7 @@ async def create_fleet(request: Request, body: NewFleet) -> Response[Fleet]:
     keys = await _member_keys(request, owner_id, body.physical_asset_ids)
     fleet_id = await store.insert_fleet(request.db, owner_id, body.name)
     await store.set_members(request.db, fleet_id, keys)
-    return await _answer_fleet(request, fleet_id, {"Location": f"/fleets/{fleet_id}"})
+    return await _answer_fleet(request, fleet_id)
 
 
 @operation("GET", "/fleets/{fleetID}", summary="Read a fleet", access=READ)
@@ -108,14 +108,13 @@ async def _member_keys(request: Request, organisation_id: UUID, asset_ids: list[
 
 def _make_etag(stored: store.StoredFleet) -> str:
     """Assets may leave by themselves, so the members count as well."""
-    members = crc32(b"".join(asset_id.bytes for asset_id in stored.fleet.physical_asset_ids))
-    return f"{stored.version}-{members:08x}"
+    return entity_tag(stored.version, *stored.fleet.physical_asset_ids)
 
 
-async def _answer_fleet(request: Request, fleet_id: UUID, headers: dict[str, str] | None = None) -> Response[Fleet]:
+async def _answer_fleet(request: Request, fleet_id: UUID) -> Response[Fleet]:
     stored = await store.read_fleet(request.db, fleet_id)
     assert stored is not None, "held by this transaction"
-    return Response(stored.fleet, headers=headers or {}, etag=_make_etag(stored))
+    return Response(stored.fleet, etag=_make_etag(stored))
 
 
 async def authorize_fleet(db: Database, caller: Caller, fleet_id: UUID, *, for_change: bool = False) -> StoredFleet:

@@ -9,6 +9,7 @@ import msgspec
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.kernel.codes import EicKind
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
 from gridloom.physical_assets.metadata import store
@@ -96,7 +97,7 @@ async def read_metadata(
     """In the shape in which it is put."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     stored = await store.read_one(request.db, authorized.key, category)
-    return Response(stored.body, etag=str(stored.version))
+    return Response(stored.body, etag=entity_tag(stored.version))
 
 
 @operation(
@@ -115,6 +116,6 @@ async def put_metadata(
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
     check_metadata(given)
     await lock_batteries(request.db, [authorized.key])
-    request.check_if_match(str((await store.read_one(request.db, authorized.key, category)).version))
+    request.check_if_match(entity_tag((await store.read_one(request.db, authorized.key, category)).version))
     stored = await store.put(request.db, authorized.key, category, given, request.caller.id)
-    return Response(stored.body, etag=str(stored.version))
+    return Response(stored.body, etag=entity_tag(stored.version))

@@ -13,6 +13,7 @@ from gridloom.capacity.availability import availability_series
 from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -71,9 +72,9 @@ async def read_physical_asset_schedule(
         head = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=[])
         points = points_json(columns.times, columns.powers_kw, name="power")
         body = to_json(head).replace(b'"schedule":[]', b'"schedule":' + points, 1)
-        return Response(Content(body, JSON), etag=str(columns.version))
+        return Response(Content(body, JSON), etag=entity_tag(columns.version))
     table = stream_table(request.accepts, COLUMNS, _stream_batches(columns), file_name=f"schedule-{physical_asset_id}")
-    return Response(table, etag=str(columns.version))
+    return Response(table, etag=entity_tag(columns.version))
 
 
 async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBatch]:
@@ -101,7 +102,7 @@ async def put_physical_asset_schedule(
     window = await _validate_points(points, scheduled_window, points, _restrict_to_window(query))
     locked = await lock_batteries(request.db, [authorized.key])
     situation = await store.read_schedule_state(request.db, locked, authorized.key)
-    request.check_if_match(str(situation.version))
+    request.check_if_match(entity_tag(situation.version))
     check_active(situation.status)
     check_not_started(points, situation.now)
     capacity = await load_battery_capacity(
@@ -125,7 +126,7 @@ async def put_physical_asset_schedule(
     )
     shown = await _validate_points(points, _sort_points, points)
     written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=shown)
-    return Response(written, etag=str(version))
+    return Response(written, etag=entity_tag(version))
 
 
 async def _validate_points(

@@ -96,6 +96,8 @@ class Operation:
     tag: str
     access: Access
     status: int
+    location: str | None
+    """The path at which what was created is read."""
     may_be_queued: bool
     problems: tuple[type[Problem], ...]
     produces: tuple[str, ...]
@@ -123,6 +125,7 @@ def operation(
     summary: str,
     access: Access | Permission,
     status: int | tuple[int, Literal[202]] | None = None,
+    location: str | None = None,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),
     response_schema: Any = None,
@@ -141,6 +144,8 @@ def operation(
     documentation shows it.
 
     status: with 202 after it where a long one is answered so, with the same body, and made by a job.
+    location: of 201, the path at which what was created is read: `{id}` is that of the body. Without it, below the
+    operation's own path.
     response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
     once slow work is done.
@@ -170,6 +175,7 @@ def operation(
             tag=handler.__globals__["TAG"],
             access=whole_access,
             status=first_status or (204 if response in (None, type(None)) else 200),
+            location=location or (f"{path}/{{id}}" if first_status == 201 else None),
             may_be_queued=isinstance(status, tuple),
             problems=problems,
             produces=produces,

@@ -53,6 +53,7 @@ class ExpiryPassed(Unprocessable, title="The expiry lies in the past"):
     summary="Create an API key",
     access=SIGNED_IN,
     status=201,
+    location="/auth/api-keys",
     problems=(PersonNeeded, ReauthenticationRequired, TooManyKeys, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
     secret_response=True,
 )

@@ -133,6 +133,7 @@ async def read_key_set(request: Request) -> Response[views.KeySet]:
     summary="Accept an invitation",
     access=PUBLIC,
     status=201,
+    location="/auth/me",
     problems=(
         NotFound,
         InvitationSpent,

@@ -59,6 +59,7 @@ class InvitationAccepted(Conflict, title="The invitation has been accepted"):
     summary="Invite a person",
     access=MANAGE,
     status=201,
+    location=ORGANISATION + "/invitations",
     problems=(PersonNeeded, ReauthenticationRequired, TooManyInvitations, TooManyInvitationMails),
     secret_response=True,
 )

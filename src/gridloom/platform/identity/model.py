@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID, uuid7, uuid7_time
 from gridloom.kernel.networks import Network
 from gridloom.kernel.permission import Permission
@@ -29,7 +30,7 @@ class Organisation:
 
     @property
     def etag(self) -> str:
-        return f"{self.id.hex}-{self.version}"
+        return entity_tag(self.version, self.id)
 
 
 def new_organisation(name: str, kind: OrganisationKind) -> Organisation:
@@ -58,7 +59,7 @@ class Member:
 
     @property
     def etag(self) -> str:
-        return f"{self.id.hex}-{self.version}"
+        return entity_tag(self.version, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +172,4 @@ class GrantRecord:
     @property
     def etag(self) -> str:
         # The time keeps a grant that was taken back and given again apart from the first one.
-        return f"{self.updated_at.timestamp() * 1000:.0f}-{self.version}"
+        return entity_tag(self.version, self.updated_at)

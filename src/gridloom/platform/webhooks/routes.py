@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
@@ -78,8 +79,7 @@ async def create_webhook(request: Request, body: NewWebhook) -> Response[Webhook
         secret=request.resources[Sealing].webhooks.close(secret),
     )
     request.audit_details["webhookID"] = str(stored.webhook.id)
-    headers = {"Location": f"/webhooks/{stored.webhook.id}"}
-    return Response(_with_secret(stored.webhook, secret), headers=headers, etag=_make_etag(stored))
+    return Response(_with_secret(stored.webhook, secret), etag=_make_etag(stored))
 
 
 @operation("GET", "/webhooks", summary="List the organisation's webhooks", access=ACCESS)
@@ -196,6 +196,7 @@ async def list_webhook_deliveries(request: Request, webhook_id: UUID, query: Del
     summary="Send an event to a webhook again",
     access=ACCESS,
     status=201,
+    location="/webhooks/{webhookID}/deliveries",
     problems=(NotFound, Forbidden, WebhookDisabled),
 )
 async def replay_webhook_delivery(request: Request, webhook_id: UUID, delivery_id: UUID) -> Delivery:
@@ -251,7 +252,7 @@ def _drop_repeated_types(types: Iterable[str]) -> list[str]:
 
 
 def _make_etag(stored: store.StoredWebhook) -> str:
-    return f"{stored.webhook.id.hex}-{stored.version}"
+    return entity_tag(stored.version, stored.webhook.id)
 
 
 def _with_secret(webhook: Webhook, secret: bytes) -> WebhookWithSecret:

@@ -139,7 +139,6 @@ async def create_block(
     power_kw, available = await _load_block_series(request.db, asset, block, first, end)
     return Response(
         block_view(block, first, power_kw, available),
-        headers={"Location": f"{request.path}/{block.id}"},
         etag=etag_at(asset, version),
     )
 

@@ -48,6 +48,9 @@ def render(request: Request, result: Any) -> EncodedResponse:
         if result.problem is not None:
             return render_problem(result.problem, request.path, request.request_id)
         result = result.body
+    location = request.operation.location
+    if location is not None and status == 201:
+        headers["Location"] = _fill_location(location, request, result)
     deprecation = request.operation.deprecation
     if deprecation is not None:
         headers |= {"Deprecation": deprecation.deprecation, "Sunset": deprecation.sunset}
@@ -67,6 +70,12 @@ def render(request: Request, result: Any) -> EncodedResponse:
         return EncodedResponse(status, headers, b"", stream=_stop_early(result.frames, request.stopping), is_live=True)
     headers["Content-Type"] = "application/json"
     return EncodedResponse(status, headers, to_json(result))
+
+
+def _fill_location(location: str, request: Request, created: Any) -> str:
+    segments = zip(request.operation.path.split("/"), request.path.split("/"), strict=True)
+    values = {name[1:-1]: value for name, value in segments if name.startswith("{")}
+    return location.format(id=getattr(created, "id", None), **values)
 
 
 async def prefetch_first_chunk(response: EncodedResponse) -> None:

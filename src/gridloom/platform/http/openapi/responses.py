@@ -19,6 +19,7 @@ HEADERS: dict[str, Any] = {
     "RateLimit-Policy": {"description": "The limit that applies", "schema": {"type": "string"}},
     "RateLimit": {"description": "What is left of it", "schema": {"type": "string"}},
     "ETag": {"description": "This version of the resource", "schema": {"type": "string"}},
+    "Location": {"description": "Where what was created is read", "schema": {"type": "string"}},
     "Link": {"description": 'The next page, rel="next"', "schema": {"type": "string"}},
     "Idempotency-Replayed": {"description": "The answer of an earlier attempt", "schema": {"const": "true"}},
     "Retry-After": {"description": "Seconds to wait", "schema": {"type": "string"}},
@@ -33,6 +34,8 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
         headers.append("ETag")
     if any(get_origin(answer) is Page for answer in (operation.response, *get_args(operation.response))):
         headers.append("Link")
+    if operation.location is not None:
+        headers.append("Location")
     if operation.method == "POST":
         headers.append("Idempotency-Replayed")
     success: dict[str, Any] = {

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.platform.identity.permissions import Role
 
 
@@ -27,7 +28,7 @@ class IdentityProvider:
     def etag(self) -> str:
         """With the time at which it was set up: versions start again after a deletion."""
         assert self.created_at is not None, "only a stored provider has one"
-        return f"{self.organisation_id.hex}-{round(self.created_at.timestamp() * 1000):x}-{self.version}"
+        return entity_tag(self.version, self.organisation_id, self.created_at)
 
 
 @dataclass(frozen=True, slots=True)
