@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
-from bench import attack_shares
+from bench import attack_reads, attack_shares
 from bench.attack_bodies import accepted_formats, damaged_bodies, heavy_bodies
 from bench.attack_harness import ASSET, Probe, Scene, Seen, log_of, print_table, write_table
 from bench.harness import PASSWORD, USERNAME, Options, running
@@ -171,7 +171,12 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "requests": attack_shares.many_requests,
     "api-keys": attack_shares.many_keys,
     "exact-jobs": attack_shares.exact_jobs,
+    "passwords": attack_reads.strong_passwords,
+    "large-reads": attack_reads.large_reads,
+    "unread-answers": attack_reads.unread_answers,
+    "invitations": attack_reads.many_invitations,
     "memory": memory_after,
+    "reset": attack_reads.reset_under_load,
     "logins": parallel_logins,  # last: this address may not sign in for a while afterwards
 }
 

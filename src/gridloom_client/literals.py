@@ -193,7 +193,16 @@ Role: TypeAlias = Literal["ADMIN", "ENGINEER", "TRADER", "VIEWER"]
 SeriesResolution: TypeAlias = Literal["1-minute", "15-minute", "daily", "hourly", "raw"]
 SessionKind: TypeAlias = Literal["CONSOLE", "TOKEN"]
 Share: TypeAlias = Literal[
-    "api-keys", "body-bytes", "computations", "event-streams", "invitations", "jobs", "requests", "stored-telemetry"
+    "api-keys",
+    "body-bytes",
+    "computations",
+    "event-streams",
+    "invitations",
+    "jobs",
+    "reads",
+    "requests",
+    "stored-telemetry",
+    "unread-answers",
 ]
 Side: TypeAlias = Literal["BUY", "SELL"]
 SignalKind: TypeAlias = Literal["COUNTER", "GAUGE", "STATE"]

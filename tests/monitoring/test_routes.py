@@ -260,17 +260,6 @@ class TestReading:
         assert len(found["data"]["frequency"]) == count
         assert found["data"]["frequency"][0]["time"] == DAY[0]
 
-    @pytest.mark.parametrize("resolution", ["raw", "hourly", "daily"])
-    async def test_may_span_all_of_time(self, owner: Any, filled: str, resolution: str) -> None:
-        early = {"signal": "frequency", "time": "2001-05-05T05:05:05Z", "value": 49}
-        await write(owner, filled, [early])
-        span = {"start": "1970-01-01T00:00:00Z", "end": "2199-01-01T00:00:00Z", "datapoints": "frequency"}
-        found = await read(owner, filled, **span, resolution=resolution, aggregation="count")
-        counted = len(found["data"]["frequency"])
-        assert counted == {"raw": 1381, "hourly": 24, "daily": 2}[resolution]
-        sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params=span)
-        assert sums.json()["data"]["frequency"]["count"] == 1381
-
     async def test_knows_the_standard_signals_and_names_those_it_does_not(self, owner: Any, filled: str) -> None:
         assert (await read(owner, filled, datapoints="state_of_health"))["data"] == {"state_of_health": []}
         answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints", params={"datapoints": "frequency,colour"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOut
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
-from gridloom.physical_assets.commitments.routes import _points_json, holding_organisations
+from gridloom.physical_assets.commitments.routes import holding_organisations, stream_commitments
 
 pytestmark = pytest.mark.pure
 
@@ -37,9 +38,16 @@ def held() -> BatteryCapacity:
     return BatteryCapacity(RatingsAndOutages([rating], [out]), holdings, own)
 
 
-def read(names: dict[UUID, str] | None) -> list[Any]:
-    found: list[Any] = json.loads(_points_json(held(), FIRST, END, names))
+def points_of(capacity: BatteryCapacity, first: int, end: int, names: dict[UUID, str] | None) -> list[Any]:
+    async def collect() -> bytes:
+        return b"".join([chunk async for chunk in stream_commitments(b'{"points":[]}', capacity, first, end, names)])
+
+    found: list[Any] = json.loads(asyncio.run(collect()))["points"]
     return found
+
+
+def read(names: dict[UUID, str] | None) -> list[Any]:
+    return points_of(held(), FIRST, END, names)
 
 
 class TestCommitments:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import httpx2
 import pytest
@@ -178,6 +178,38 @@ class TestAReset:
             assert await edge.pool.fetchval(recurring), "it neither waits for a time that is gone nor rests"
             assert (await trader.admin.get("/auth/me")).status_code == 401
             assert [entry["status"] for entry in (await operator.get("/audit-log?action=moveClock")).json()] == [200]
+
+    async def test_breaks_no_request_that_is_under_way(self, fresh_app: Callable[[], Awaitable[Application]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            answers: list[Any] = []
+
+            async def keep_asking(organisation: Any) -> None:
+                body = {
+                    "name": "Elbe",
+                    "organisationID": str(organisation.id),
+                    "deliveryZone": "TenneT",
+                    "parameters": PARAMETERS,
+                }
+                while not answers or answers[-1].status_code != 401:
+                    made = await organisation.admin.post("/physical-assets", json=body)
+                    answers.append(made)
+                    path = f"/physical-assets/{made.json().get('id', organisation.id)}"
+                    schedule = {"schedule": [{"time": "2040-01-01T00:00:00Z", "power": 5}]}
+                    entry = {"title": "Fan", "type": "note", "start": "2027-01-01T00:00:00Z", "description": "Hums"}
+                    answers.append(await organisation.admin.put(f"{path}/schedule", json=schedule))
+                    answers.append(await organisation.admin.post(f"{path}/logbook", json=entry))
+                    answers.append(await organisation.admin.get("/physical-assets"))
+
+            for _ in range(3):
+                asking = [asyncio.ensure_future(keep_asking(await people.new_organisation())) for _ in range(4)]
+                await asyncio.sleep(0.3)
+                assert (await operator.post("/sandbox/reset")).status_code == 204
+                await asyncio.gather(*asking)
+                assert {answer.status_code for answer in answers} <= {200, 201, 401, 403, 404, 409, 503}
+                assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 503)
+                answers.clear()
 
     async def test_leaves_every_way_in_of_the_operators_people_and_nobody_elses(
         self, fresh_app: Callable[[], Awaitable[Application]]

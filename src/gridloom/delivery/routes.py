@@ -66,6 +66,7 @@ SCHEMA = pa.schema(
     produces=(JSON, CSV, ARROW, PARQUET),
     response_schema=Dispatch,
     replica_read=True,
+    columns=16,
 )
 async def read_dispatch(request: Request, physical_asset_id: UUID, query: DispatchQuery) -> Response[Content | Stream]:
     """The planned quarter-hours of the window, each with its power and what that is for.

@@ -62,6 +62,9 @@ class FairQueue:
     def count_waiting(self, holder: Hashable) -> int:
         return len(self._lines.get(holder, ()))
 
+    def has_waiting(self) -> bool:
+        return bool(self._lines)
+
     @asynccontextmanager
     async def slot(self, holder: Hashable | None, *, is_long: bool = False) -> AsyncIterator[None]:
         """A slot for the length of the block, once it is the holder's turn; 429 where too many of its wait."""

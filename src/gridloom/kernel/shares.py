@@ -20,6 +20,8 @@ class Share(StrEnum):
     COMPUTATIONS = "computations"
     JOBS = "jobs"
     EVENT_STREAMS = "event-streams"
+    READS = "reads"
+    UNREAD_ANSWERS = "unread-answers"
     INVITATIONS = "invitations"
     API_KEYS = "api-keys"
     STORED_TELEMETRY = "stored-telemetry"
@@ -40,6 +42,13 @@ class ShareLimits:
     jobs_running: int = 2
     jobs_queued: int = 20
     event_streams: int = 500
+    reads_running: int = 2
+    """Reads that cost much, half of the places of one worker process."""
+    reads_waiting: int = 20
+    unread_bytes: int = 64 * MEBIBYTE
+    min_reader_bytes_per_s: int = 64 * KIBIBYTE
+    slow_reader_s: int = 30
+    """A reader that is slower for so long gives way when others wait."""
     invitations: int = 200
     api_keys: int = 500
     api_keys_per_user: int = 50
@@ -48,7 +57,8 @@ class ShareLimits:
 class ShareExceeded(TooManyRequests, title="The organisation's share is used up"):
     """Your organisation uses its whole share of something scarce, so that other organisations get theirs.
 
-    `share` names it: `requests`, `body-bytes`, `computations`, `jobs` or `event-streams`; `limit` is how much there is.
+    `share` names it: `requests`, `body-bytes`, `computations`, `jobs`, `event-streams`, `reads` or
+    `unread-answers`; `limit` is how much there is.
     `Retry-After` says in how many seconds a part of it is expected to be free again.
     `GET /organisations/{organisationID}/usage` shows every share and its use.
     """

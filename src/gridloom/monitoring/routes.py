@@ -93,6 +93,7 @@ async def list_signals(request: Request, physical_asset_id: UUID, query: Paging)
     produces=_FORMATS,
     response_schema=views.DataPoints,
     replica_read=True,
+    columns=64,
 )
 async def read_datapoints(request: Request, physical_asset_id: UUID, query: views.DataPointsQuery) -> Content | Stream:
     """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
@@ -149,6 +150,7 @@ async def read_latest_datapoints(
     summary="Sum signals over a span",
     access=READ,
     replica_read=True,
+    columns=64,
 )
 async def sum_datapoints(request: Request, physical_asset_id: UUID, query: views.SpanQuery) -> views.DetailedSum:
     """Count, sum, extremes and mean of each signal. For powers also the energy charged, discharged and net in kWh, each

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.platform.database.clock import platform_now_to_the_ms
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http import Instant, QueryParameters
+from gridloom.platform.http.windows import MAX_WINDOW, check_length
 
 DEFAULT_BACK = timedelta(hours=24)
 DEFAULT_AHEAD = timedelta(hours=48)
@@ -28,7 +28,7 @@ async def requested_window(db: Database, query: WindowQuery) -> Window:
     if start is None or end is None:
         now = await platform_now_to_the_ms(db)
         start, end = start or min(now, end or now) - DEFAULT_BACK, end or max(now, start or now) + DEFAULT_AHEAD
-    return validated_window(start, end, "query:start", "query:end")
+    return validated_window(start, end, "query:end")
 
 
 def check_order(start: datetime | None, end: datetime | None) -> None:
@@ -37,11 +37,8 @@ def check_order(start: datetime | None, end: datetime | None) -> None:
         raise BadRequest.at("query:end", "The window ends before it starts.", "is not after the start")
 
 
-def validated_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
+def validated_window(start: datetime, end: datetime, end_pointer: str) -> Window:
     if start >= end:
         raise BadRequest.at(end_pointer, "The window ends before it starts.", "is not after the start")
-    if end - start > MAX_WINDOW:
-        raise BadRequest.at(
-            start_pointer, f"The window is longer than {MAX_WINDOW.days} days.", "is too far from the end"
-        )
+    check_length(start, end, MAX_WINDOW, end_pointer)
     return Window(start, end)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from gridloom.market_calendar import HOUR_S, Ints
 from gridloom.revenue.formulas import FloatArray
-
-MAX_REPORT_DAYS: Final = 3660
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from gridloom.platform.identity.authorization import authorize_asset, authorize_
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.holding_store import read_holdings, read_subject
-from gridloom.revenue.model import MAX_REPORT_DAYS, Contribution, Subject
+from gridloom.revenue.model import Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
 from gridloom.settlements.as_of import AsOf, check_as_of
@@ -81,6 +81,7 @@ def _declare_data_points(path: str, summary: str) -> Callable[[H], H]:
         produces=FORMATS,
         response_schema=RevenuePoints,
         replica_read=True,
+        columns=len(CATEGORIES),
     )
 
 
@@ -187,8 +188,6 @@ def _read_window(start: datetime, end: datetime) -> Window:
         raise parameter_error("query", "start", "is before the year 2000")
     if end > instant_of(end_s):
         raise parameter_error("query", "end", "is after the year 2099")
-    if (end - start).days > MAX_REPORT_DAYS:
-        raise parameter_error("query", "end", f"is more than {MAX_REPORT_DAYS} days after start")
     return Window(start, end)
 
 

@@ -18,6 +18,7 @@ from gridloom.platform.http.application import Application
 from gridloom.platform.jobs import store as job_store
 from gridloom.platform.jobs.fast_forward import run_due_platform_jobs
 from gridloom.sandbox import simulator_store, store
+from gridloom.sandbox.reset import explain_failure
 from gridloom.sandbox.simulation import Idle, JumpTo, RunUntil, Simulation, next_move, start_of_history
 from gridloom.settings import Settings
 
@@ -57,6 +58,7 @@ class SimulationChanged:
 async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
     changes = SimulationChanged()
     edge.resources.add(changes)
+    edge.explain_failure = explain_failure
     edge.resources[Listener].subscribe(simulator_store.CHANNEL, changes.heard)
     yield
 

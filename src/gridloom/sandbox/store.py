@@ -147,9 +147,17 @@ async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
     await db.execute("delete from session where member_id <> all($1::uuid[])", kept)
     await db.execute("delete from sign_in_network where member_id <> all($1::uuid[])", kept)
     gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)
-    await db.execute("update sandbox_clock set ahead = interval '0', hold_until = null")
+    await db.execute("update sandbox_clock set ahead = interval '0', hold_until = null, reset_at = clock_timestamp()")
     await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")
     return [row["id"] for row in gone]
+
+
+async def was_reset_within(db: Database, seconds: float) -> bool:
+    """Whether a reset has committed so recently, about: its time is that of its last statements."""
+    was_reset: bool = await db.fetchval(
+        "select coalesce(reset_at > clock_timestamp() - make_interval(secs => $1), false) from sandbox_clock", seconds
+    )
+    return was_reset
 
 
 async def _lock_tables(db: Connection, names: str) -> None:

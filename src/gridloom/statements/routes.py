@@ -128,7 +128,14 @@ class MissingQuery(QueryParameters):
     month: MonthText
 
 
-@operation("GET", "/statements/missing", summary="List the facts that a month lacks", access=ISSUE, replica_read=True)
+@operation(
+    "GET",
+    "/statements/missing",
+    summary="List the facts that a month lacks",
+    access=ISSUE,
+    replica_read=True,
+    costly_as=(JSON,),
+)
 async def list_missing_facts(request: Request, query: MissingQuery) -> list[MissingFact]:
     """For which issuing it would be refused (409 `facts-missing`); empty where nothing is missing, at most a thousand.
     The operator only."""
@@ -157,7 +164,14 @@ class SummaryQuery(QueryParameters):
     end: Instant | None = None
 
 
-@operation("GET", "/statements/summary", summary="Sum up issued statements", access=ISSUE, replica_read=True)
+@operation(
+    "GET",
+    "/statements/summary",
+    summary="Sum up issued statements",
+    access=ISSUE,
+    replica_read=True,
+    costly_as=(JSON,),
+)
 async def summarise_statements(request: Request, query: SummaryQuery) -> StatementSummary:
     """By line and party, with the proof that each line adds up to zero over all parties. The operator only."""
     check_operator(request)
@@ -204,7 +218,12 @@ class StatementsQuery(Paging):
 
 
 @operation(
-    "GET", ORGANISATION + "/statements", summary="List an organisation's statements", access=READ, replica_read=True
+    "GET",
+    ORGANISATION + "/statements",
+    summary="List an organisation's statements",
+    access=READ,
+    replica_read=True,
+    costly_as=(JSON,),
 )
 async def list_statements(request: Request, organisation_id: UUID, query: StatementsQuery) -> Page[IssuedStatement]:
     """The newest month first: a PRELIMINARY one for each open month with lines, then those that are ISSUED.

@@ -48,6 +48,15 @@ class TestTheAuditLog:
             assert [list(row) for row in rows] == [list(entry) for entry in entries]
             assert [told(row) for row in rows] == [told(entry) for entry in entries]
 
+    async def test_guards_texts_that_a_spreadsheet_would_compute(self, new_organisation):
+        formulas = ("=cmd|' /C calc'!A0", "+1", "-2", "@sum(1)", "quiet")
+        for name in formulas:
+            made = await new_organisation(name)
+            await made.admin.patch(f"/organisations/{made.id}", json={"address": "Here"})
+            rows = list(csv.DictReader(io.StringIO((await read(made, "text/csv")).decode())))
+            assert {row["organisationName"] for row in rows} == {name if name == "quiet" else f"'{name}"}
+            assert {row["status"] for row in rows} == {"200"}
+
     async def test_goes_on_where_a_page_ended_in_every_format(self, organisation):
         first = await organisation.admin.get("/audit-log", params={"limit": 2})
         following = first.links["next"]["url"]

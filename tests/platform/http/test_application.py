@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gridloom.kernel.shares import Share, ShareLimits
+from gridloom.kernel.shares import ShareLimits
 from gridloom.platform.http import operations_of
 from gridloom.platform.http.application import Application
 from gridloom.platform.http.shares import Shares
@@ -95,13 +95,3 @@ class TestALife:
         told = await living
         assert [message["type"] for message in told] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
         assert (await asking, happened) == ((204, b""), ["answered", "closed"])
-
-
-class TestItsLimits:
-    def test_are_those_of_organisations_and_their_use_is_shown(self) -> None:
-        edge = application(limits=ShareLimits(body_bytes=7, min_body_bytes_per_s=3))
-        assert (edge.bodies.most_bytes, edge.bodies.share_bytes, edge.bodies.min_bytes_per_s) == (14, 7, 3)
-        assert edge.shares.meters == {
-            Share.REQUESTS: edge._by_organisation.read_use,
-            Share.BODY_BYTES: edge.bodies.read_use,
-        }

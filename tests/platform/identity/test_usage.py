@@ -76,7 +76,7 @@ class TestUsage:
         assert list(shares) == [share.value for share in Share]
         shown = {name: (share["used"], share["limit"], share["counted"]) for name, share in shares.items()}
         in_bytes = {name for name, share in shares.items() if share["unit"] == "BYTES"}
-        assert in_bytes == {"body-bytes", "stored-telemetry"}
+        assert in_bytes == {"body-bytes", "unread-answers", "stored-telemetry"}
         assert {share["unit"] for share in shares.values()} == {"BYTES", "COUNT"}
         assert shown.pop("requests")[1:] == (2000, "REPLICA")
         assert shares["requests"]["perMinute"] == 60_000
@@ -85,6 +85,8 @@ class TestUsage:
             "computations": (0, 2, "REPLICA"),
             "jobs": (0, 2, "PLATFORM"),
             "event-streams": (1, 500, "PLATFORM"),
+            "reads": (0, 2, "REPLICA"),
+            "unread-answers": (0, 64 * 1024 * 1024, "REPLICA"),
             "invitations": (0, 200, "PLATFORM"),
             "api-keys": (1, 5, "PLATFORM"),
             "stored-telemetry": (0, None, "PLATFORM"),

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.stand_ins import replace_for
 
-from gridloom.platform.http.application import ServedConnections
+from gridloom.platform.http.connections import ServedConnections
 from gridloom.platform.worker import connection_reaper as module
 from gridloom.platform.worker.connection_reaper import FIRST_REQUEST_TIMEOUT_S as FIRST
 from gridloom.platform.worker.connection_reaper import KEEP_ALIVE_TIMEOUT_S as KEEP_ALIVE
@@ -84,6 +84,20 @@ def closed(reason):
 
 
 class TestAClosedConnection:
+    async def test_of_a_reader_that_gave_way_is_ended_with_what_it_has_not_fetched(self, callers):
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        (_, slow, peer), (_, other, _) = callers.connect(), callers.connect()
+        for one in (slow, other):
+            one.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                one.sendall(bytes(50_000_000))
+            one.setblocking(False)
+        open_ones.served.evict(peer)
+        before = closed("slow reader")
+        await open_ones.scan()
+        assert closed("slow reader") == before + 1
+        assert [is_ended(slow), is_ended(other)] == [True, False]
+
     async def test_that_has_gone_by_itself_or_is_another_now_is_neither_ended_nor_counted(self, callers, monkeypatch):
         open_ones = ConnectionReaper(callers.port, ServedConnections())
         (_, gone, _), (_, left, _), (_, other, _) = (callers.connect() for _ in range(3))

@@ -48,6 +48,36 @@ class TestReadiness:
         assert answer.status_code == 503
         assert answer.json()["status"] == "DOWN"
 
+    async def test_is_down_while_writes_are_refused_for_a_full_disk(self, app, anonymous, new_organisation):
+        """A small row still finds its place there, so what needs room is tried once a request was refused."""
+        organisation = await new_organisation()
+        await app.pool.execute(
+            """create function is_full() returns trigger language plpgsql as $$
+               begin raise exception 'no space left on device' using errcode = '53100'; end $$"""
+        )
+        full = ("logbook_entry", "space_probe", "invitation")
+        for table in full:
+            await app.pool.execute(f"create trigger full_disk before insert on {table} execute function is_full()")
+
+        async def ready(status):
+            async with asyncio.timeout(20):
+                while (answer := await anonymous.get("/health/ready")).status_code != status:
+                    await asyncio.sleep(0.1)
+            return next(check for check in answer.json()["checks"] if check["name"] == "writes")
+
+        try:
+            assert (await ready(200))["status"] == "OK"
+            path, body = f"/organisations/{organisation.id}/invitations", {"email": "ada@x.org", "role": "VIEWER"}
+            assert (await organisation.admin.post(path, json=body)).status_code == 503
+            refused = await ready(503)
+            assert (refused["status"], refused["detail"].rpartition(";")[2]) == ("DOWN", " reads are answered.")
+            assert (await organisation.admin.get(path)).status_code == 200
+        finally:
+            await app.pool.execute("drop function is_full cascade")
+        assert (await ready(200))["status"] == "OK"
+        assert (await organisation.admin.post(path, json=body)).status_code == 201
+        assert await app.pool.fetchval("select count(*) from space_probe") == 0
+
     async def test_answers_within_two_seconds_whatever_hangs(self, app):
         async def check_what_hangs(pool):
             await asyncio.sleep(30)

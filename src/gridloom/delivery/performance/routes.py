@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from gridloom.delivery.performance.energy_use import EnergyUse, load_energy_use
 from gridloom.delivery.performance.performance import Performance, load_performance
-from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
+from gridloom.delivery.wire import TABLES, AsOfWindowQuery, stream_periods, stream_points
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
@@ -23,8 +23,7 @@ from gridloom.market_calendar import Floats
 from gridloom.physical_assets.window_query import requested_window
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database, repeatable_read
-from gridloom.platform.http import JSON, Content, Request, ResponseBody, Stream, operation
-from gridloom.platform.http.fields import to_json
+from gridloom.platform.http import JSON, Request, ResponseBody, Stream, operation
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.settlements.as_of import MEASURED, AsOfTooEarly, check_as_of
 
@@ -105,8 +104,9 @@ class DeliveryPerformance(ResponseBody):
     response_schema=DeliveryPerformance,
     problems=(AsOfTooEarly,),
     replica_read=True,
+    columns=20,
 )
-async def read_performance(request: Request, physical_asset_id: UUID, query: AsOfWindowQuery) -> Content | Stream:
+async def read_performance(request: Request, physical_asset_id: UUID, query: AsOfWindowQuery) -> Stream:
     """Telemetry (`active_power`, `reserve_power`, `state_of_charge`) against the dispatch, for each quarter-hour that
     was planned.
 
@@ -138,9 +138,9 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         summary=_sum_up(performance, counts, earned),
         days=[_view_energy_use(one) for one in uses.days],
         years=[_view_energy_use(one) for one in uses.years],
-        performance=list_points(PerformancePoint, first, columns, np.flatnonzero(performance.dispatch.is_planned)),
+        performance=[],
     )
-    return Content(to_json(answer), JSON)
+    return Stream(stream_points(answer, first, columns, np.flatnonzero(performance.dispatch.is_planned)), JSON)
 
 
 async def _read_earned_per_mw(

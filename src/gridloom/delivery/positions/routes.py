@@ -9,13 +9,12 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from gridloom.delivery.positions.position import Position, load_position
-from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
+from gridloom.delivery.wire import TABLES, AsOfWindowQuery, stream_periods, stream_points
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import repeatable_read
-from gridloom.platform.http import JSON, Content, Request, ResponseBody, Stream, operation
-from gridloom.platform.http.fields import to_json
+from gridloom.platform.http import JSON, Request, ResponseBody, Stream, operation
 from gridloom.settlements.as_of import PRICES, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.rules import requested_periods
@@ -47,10 +46,11 @@ class PositionPoint(ResponseBody):
     response_schema=list[PositionPoint],
     problems=(AsOfTooEarly,),
     replica_read=True,
+    columns=10,
 )
 async def read_position(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: AsOfWindowQuery
-) -> Content | Stream:
+) -> Stream:
     """Traded against delivered energy, in each quarter-hour of its life that starts in the window.
 
     Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`). As of an
@@ -64,8 +64,7 @@ async def read_position(
     columns = _position_columns(position)
     if request.accepts != JSON:
         return stream_periods(request.accepts, first, columns, f"position-{virtual_asset_id}")
-    points = list_points(PositionPoint, first, columns, range(end - first))
-    return Content(to_json(points), JSON)
+    return Stream(stream_points(None, first, columns, np.arange(end - first)), JSON)
 
 
 def _position_columns(position: Position) -> dict[str, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
 from uuid import UUID
@@ -77,7 +78,8 @@ async def read_availability(request: Request, physical_asset_id: UUID, query: Wi
             request.accepts, SCHEMA, _stream_batches(series), file_name=f"availability-{physical_asset_id}"
         )
     head = Availability(physical_asset_id=physical_asset_id, start=window.start, end=window.end, availability=[])
-    body = to_json(head).replace(b'"availability":[]', b'"availability":' + _points_json(series), 1)
+    points = await asyncio.to_thread(_points_json, series)
+    body = to_json(head).replace(b'"availability":[]', b'"availability":' + points, 1)
     return Content(body, JSON)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -22,7 +23,7 @@ from gridloom.physical_assets.commitments.model import (
     Holder,
 )
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
-from gridloom.platform.http import JSON, Content, Request, operation
+from gridloom.platform.http import JSON, Request, Stream, operation
 from gridloom.platform.http.fields import to_json
 from gridloom.platform.http.tables import time_texts
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
@@ -31,6 +32,7 @@ from gridloom.platform.identity.store.organisations import read_organisation_nam
 TAG = "Physical assets"
 
 READ = Permission.READ_SCHEDULES
+SLICE_PERIODS: Final = 1_000
 
 
 @operation(
@@ -39,8 +41,9 @@ READ = Permission.READ_SCHEDULES
     summary="Read what is held of an asset and what is free",
     access=READ,
     response_schema=Commitments,
+    columns=30,
 )
-async def read_commitments(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Content:
+async def read_commitments(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Stream:
     """Its book in every delivery period that the window touches: what is rated and available, what virtual assets,
     auctions, balancing capacity and the own schedule hold of it, and what is free. Nothing is sold twice: whatever
     takes some is validated against this book.
@@ -54,31 +57,52 @@ async def read_commitments(request: Request, physical_asset_id: UUID, query: Win
     sees_holders = request.caller.is_operator or authorized.organisation_id == request.caller.organisation_id
     head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
     names = await read_organisation_names(request.db, holding_organisations(capacity)) if sees_holders else None
-    points = await asyncio.to_thread(_points_json, capacity, first, end, names)
-    return Content(to_json(head).replace(b'"commitments":[]', b'"commitments":' + points, 1), JSON)
+    return Stream(stream_commitments(to_json(head), capacity, first, end, names), JSON)
 
 
 def holding_organisations(capacity: BatteryCapacity) -> set[UUID]:
     return {one.organisation_id for one in capacity.holdings if one.organisation_id is not None}
 
 
-def _points_json(capacity: BatteryCapacity, first: int, end: int, names: Mapping[UUID, str] | None) -> bytes:
-    """Between two changes of the book only the time differs, so each step is written once and repeated. names: of the
-    organisations that hold something, for a caller who sees them."""
-    book = capacity.book(first, end)
-    missing, free = book.missing, book.free
+async def stream_commitments(
+    head: bytes, capacity: BatteryCapacity, first: int, end: int, names: Mapping[UUID, str] | None
+) -> AsyncIterator[bytes]:
+    """The answer a slice at a time. head: all of it but the points, whose list is empty; names: of the organisations
+    that hold something, for a caller who sees them."""
+    before, _, after = head.partition(b"[]")
+    yield before + b"["
+    book = await asyncio.to_thread(capacity.book, first, end)
+    amounts = book.free, book.missing
+    for low in range(first, end, SLICE_PERIODS):
+        high = min(low + SLICE_PERIODS, end)
+        rows = await asyncio.to_thread(_write_rows, capacity, book, amounts, low, high, names)
+        yield rows if low == first else b"," + rows
+    yield b"]" + after
+
+
+def _write_rows(
+    capacity: BatteryCapacity,
+    book: CapacityBook,
+    free_and_missing: tuple[Floats, Floats],
+    first: int,
+    end: int,
+    names: Mapping[UUID, str] | None,
+) -> bytes:
+    """Between two changes of the book only the time differs, so each step is written once and repeated."""
     times = time_texts((np.arange(first, end) * PERIOD_MS).astype("datetime64[ms]")).tolist()
-    points = []
-    for step, (low, high) in enumerate(zip(book.edges[:-1].tolist(), book.edges[1:].tolist(), strict=True)):
+    steps = book.steps_between(first, end)
+    rows = []
+    for step in range(steps.start, steps.stop):
         parts = {
-            name: _show_amount(book, step, column, free, missing)
+            name: _show_amount(book, step, column, *free_and_missing)
             for name, column in (("charge", CHARGE), ("discharge", DISCHARGE), ("energy", ENERGY))
         }
         rest = b",".join(b'"%s":%s' % (name.encode(), to_json(amount)) for name, amount in parts.items())
+        low, high = (min(max(int(edge), first), end) for edge in book.edges[step : step + 2])
         if names is not None:
             rest += b',"holders":' + to_json(_list_holders(capacity, low, names))
-        points += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
-    return b"[" + b",".join(points) + b"]"
+        rows += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
+    return b",".join(rows)
 
 
 def _show_amount(book: CapacityBook, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:

@@ -88,6 +88,7 @@ MAX_ENTRIES_AT_ONCE = 1000
     produces=(JSON, CSV, NDJSON, PARQUET),
     response_schema=list[AuditEntry],
     replica_read=True,
+    costly_as=(CSV, NDJSON, PARQUET),
 )
 async def list_audit_log(request: Request, query: AuditQuery) -> Page[AuditEntry] | Stream:
     """The newest first. The operator sees everything but bids and valuations; any other organisation what it did

@@ -19,7 +19,8 @@ from gridloom.platform.guide.pages import HOME as GUIDE
 from gridloom.platform.guide.pages import GuidePages
 from gridloom.platform.http.answer.errors import problem_of
 from gridloom.platform.http.answer.negotiation import negotiate
-from gridloom.platform.http.answer.render import EncodedResponse, render_problem, send_response
+from gridloom.platform.http.answer.render import EncodedResponse, render_problem
+from gridloom.platform.http.answer.sending import send_response
 from gridloom.platform.http.application import Application
 from gridloom.platform.http.request import Receive, Scope, Send
 from gridloom.platform.identity.signing_key_cache import SigningKeyCache

@@ -11,7 +11,8 @@ from gridloom.platform.console.batch import answer_batch, read_batch
 from gridloom.platform.console.rules import AllowedOrigins, check_origin
 from gridloom.platform.console.sessions import ConsoleSessions
 from gridloom.platform.http.admit import TOKEN_SOURCE
-from gridloom.platform.http.answer.render import EncodedResponse, send_response
+from gridloom.platform.http.answer.render import EncodedResponse
+from gridloom.platform.http.answer.sending import send_response
 from gridloom.platform.http.application import Application
 from gridloom.platform.http.fields import to_json
 from gridloom.platform.http.request import Receive, Scope, Send

@@ -52,6 +52,7 @@ console_session sign_in_network two_phase_commit version_start statement_run sta
 request_bucket login_throttle job job_turn stream_lease telemetry_usage event_outbox event_head delivery_zone
 delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
 market_order feed feed_topic feed_day feed_value feed_run
+space_probe
 """
 
 PLACEMENTS: Final = (
@@ -85,7 +86,7 @@ PLACEMENT_OF: Final = {placement.table: placement for placement in PLACEMENTS}
 
 ONE_PHASE_TABLES: Final = frozenset(
     {
-        *("schema_migration", "environment", "write_probe", "two_phase_commit"),
+        *("schema_migration", "environment", "write_probe", "space_probe", "two_phase_commit"),
         *("rate_limit", "request_bucket", "login_throttle", "stream_lease", "telemetry_usage"),
         *("session", "refresh_token", "console_session", "sign_in_network"),
     }

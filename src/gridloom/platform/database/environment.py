@@ -18,6 +18,7 @@ create table if not exists sandbox_clock (
 );
 alter table sandbox_clock drop constraint if exists sandbox_clock_never_behind;
 alter table sandbox_clock add column if not exists hold_until timestamptz;
+alter table sandbox_clock add column if not exists reset_at timestamptz;
 insert into sandbox_clock default values on conflict do nothing;
 create table if not exists sandbox_walk (           -- a move of the clock under way where no simulator runs
   is_only boolean primary key default true constraint sandbox_walk_is_one check (is_only),

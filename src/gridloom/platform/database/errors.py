@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+import time
 from enum import Enum
 from typing import Final
 
@@ -92,8 +93,25 @@ _NODE_LOST: Final = (
 )
 
 
+class RefusedWrites:
+    """When this process last saw a write refused for want of disk space."""
+
+    last_at: float = float("-inf")
+
+    @classmethod
+    def record(cls) -> None:
+        cls.last_at = time.monotonic()
+
+
 def classify_error(error: BaseException) -> DatabaseFailure | None:
     """The failure that an exception reports; None for a bug of the service or an error of the caller."""
+    failure = _find_failure(error)
+    if failure is DatabaseFailure.OUT_OF_SPACE:
+        RefusedWrites.record()
+    return failure
+
+
+def _find_failure(error: BaseException) -> DatabaseFailure | None:
     if isinstance(error, _TIMEOUTS):
         return DatabaseFailure.TIMEOUT
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gridloom.platform.database.citus import PLACEMENTS
-from gridloom.platform.database.pool import Database
+from gridloom.platform.database.pool import Database, Pool
 
 _FIRST_OF_GROUP: Final = {placement.group: placement.table for placement in reversed(PLACEMENTS) if placement.group}
 
@@ -48,6 +49,17 @@ async def _count_shards(db: Database) -> Mapping[str, Mapping[str, int]]:
     for row in rows:
         found.setdefault(row["address"], {})[row["group_name"]] = row["shards"]
     return found
+
+
+async def try_space(db: Pool, size_bytes: int) -> None:
+    """Raise where there is no room for so much more; nothing of it stays."""
+    async with db.acquire(timeout=1) as connection:
+        attempt = connection.transaction()
+        await attempt.start()
+        try:
+            await connection.execute("insert into space_probe (body) values ($1)", os.urandom(size_bytes))
+        finally:
+            await attempt.rollback()
 
 
 async def record_write_probe(db: Database) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Final
 
 import asyncpg
@@ -16,8 +15,9 @@ import structlog
 from prometheus_client import Histogram
 
 from gridloom.kernel.networks import network_of
-from gridloom.kernel.problem import MethodNotAllowed, NotFound
+from gridloom.kernel.problem import InternalError, MethodNotAllowed, NotFound, Problem
 from gridloom.kernel.shares import Share
+from gridloom.platform.database.errors import DATABASE_ERRORS
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.replicas import Replicas
 from gridloom.platform.http.admit import (
@@ -29,15 +29,20 @@ from gridloom.platform.http.admit import (
 )
 from gridloom.platform.http.answer.errors import log_error, problem_of, report_broken_stream
 from gridloom.platform.http.answer.negotiation import negotiate
-from gridloom.platform.http.answer.render import EncodedResponse, prefetch_first_chunk, render_problem, send_response
+from gridloom.platform.http.answer.render import EncodedResponse, prefetch_first_chunk, render_problem
+from gridloom.platform.http.answer.sending import send_response
+from gridloom.platform.http.answer.unread import UnreadAnswers
+from gridloom.platform.http.connections import ServedConnections
 from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_content_type, receive_body, unpack_body
 from gridloom.platform.http.decode.parameters import parameter_decoder_of, parse_parameter, split_query
 from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher
 from gridloom.platform.http.fields import QueryParameters
 from gridloom.platform.http.operation import Operation, Router
+from gridloom.platform.http.reads import ReadShare
 from gridloom.platform.http.request import AppState, AuditHook, Receive, Request, Scope, Send
 from gridloom.platform.http.run import ReplayGuard, run
 from gridloom.platform.http.shares import Shares, TokenBuckets
+from gridloom.platform.http.windows import check_window
 
 log = structlog.get_logger("gridloom.platform.http")
 
@@ -58,49 +63,20 @@ REQUESTS: Final = Histogram(
 )
 _children: dict[tuple[str, int], Histogram] = {}
 
-Peer = tuple[str, int]
-
-
-def peer_of(address: Sequence[str | int]) -> Peer:
-    """Address and port in one spelling: servers write ports as numbers or as texts, and IPv6 in more ways than one."""
-    host, port = str(address[0]), int(address[1])
-    if ":" in host:
-        host = str(ipaddress.ip_address(host.partition("%")[0]))
-    return host, port
-
-
-class ServedConnections:
-    """Which connections have requests in progress, and when each had its last response."""
-
-    def __init__(self) -> None:
-        self.in_progress: dict[Peer, int] = {}
-        self.answered_at: dict[Peer, float] = {}
-
-    def begin(self, client: Sequence[str | int] | None) -> Peer | None:
-        """A complete request has come over this connection; `client` is as the server's scope has it."""
-        if not client:
-            return None
-        peer = peer_of(client)
-        self.in_progress[peer] = self.in_progress.get(peer, 0) + 1
-        return peer
-
-    def end(self, peer: Peer | None) -> None:
-        """Its response has been handed to the server; `peer` is what `begin` gave."""
-        if peer is None:
-            return
-        left = self.in_progress[peer] - 1
-        if left > 0:
-            self.in_progress[peer] = left
-            return
-        del self.in_progress[peer]
-        self.answered_at[peer] = time.monotonic()
-
 
 async def _skip_audit(db: Database, request: Request, status: int) -> None:
     return None
 
 
 async def _skip_guard(request: Request) -> None:
+    return None
+
+
+FailureHook = Callable[[Request, float], Awaitable[Problem | None]]
+"""A problem in place of a 500, where something outside the request has made it fail; from how long it took."""
+
+
+async def _explain_nothing(request: Request, took_s: float) -> Problem | None:
     return None
 
 
@@ -124,8 +100,12 @@ class Application:
         self.authenticator: Authenticator = RejectAllAuthenticator()
         self.audit: AuditHook = _skip_audit
         self.check_replay: ReplayGuard = _skip_guard
+        self.explain_failure: FailureHook = _explain_nothing
         self.shares = shares or Shares()
         self.bodies = BodyBudget.of(self.shares.limits)
+        self.reads = ReadShare(self.shares.limits)
+        self.unread = UnreadAnswers(self.shares.limits)
+        self.unread.others_wait = self.reads.has_waiting
         self.connections = ServedConnections()
         self._router = Router(operations)
         self._lifespan = lifespan
@@ -141,6 +121,8 @@ class Application:
         self._by_network = TokenBuckets("public", per_minute=per_minute, burst=per_minute, scope="public")
         self.shares.add_meter(Share.REQUESTS, self._by_organisation.read_use)
         self.shares.add_meter(Share.BODY_BYTES, self.bodies.read_use)
+        self.shares.add_meter(Share.READS, self.reads.read_use)
+        self.shares.add_meter(Share.UNREAD_ANSWERS, self.unread.read_use)
         self._disconnects = DisconnectWatcher()
         self._in_progress = 0
         self._all_answered = asyncio.Event()
@@ -150,7 +132,8 @@ class Application:
             peer = self.connections.begin(scope.get("client"))
             self._in_progress += 1
             try:
-                await self._handle_request(scope, receive, send)
+                async with AsyncExitStack() as places:
+                    await self._handle_request(scope, receive, send, places)
             finally:
                 self.connections.end(peer)
                 self._in_progress -= 1
@@ -182,7 +165,7 @@ class Application:
 
     # --- one request ---------------------------------------------------------------------------------------------
 
-    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send, places: AsyncExitStack) -> None:
         started = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         response_headers, trace_id = _identify_request(headers)
@@ -196,9 +179,11 @@ class Application:
                 response = EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
             else:
                 request = self._make_request(operation, scope, headers, response_headers["X-Request-Id"])
+                request.places = places
                 if not operation.changes_state:
                     watch = self._disconnects.expect(receive)
                 response = await self._admit_decode_run(request, values, scope, receive, response_headers)
+                self.unread.check_room(request.holder, response)
                 if response.stream is not None:
                     await prefetch_first_chunk(response)
         except asyncio.CancelledError:
@@ -207,7 +192,7 @@ class Application:
             _observe_request(operation, CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
             return
         except Exception as error:  # noqa: BLE001  # whatever it is, the caller gets a problem and the log a line
-            problem = problem_of(error)
+            problem = await self._find_problem(error, request, time.perf_counter() - started)
             if problem.status >= 500:
                 failure = error
             response = render_problem(problem, scope["path"], response_headers["X-Request-Id"])
@@ -218,7 +203,13 @@ class Application:
         began_s = time.perf_counter() - started
         try:
             gone = watch.gone if watch is not None else None
-            await send_response(response, headers, send, receive, is_head=scope["method"] == "HEAD", gone=gone)
+            if response.stream is None:
+                await places.aclose()
+            with self.unread.hold(None if request is None else request.holder) as answer:
+                is_head = scope["method"] == "HEAD"
+                await send_response(response, headers, send, receive, is_head=is_head, gone=gone, answer=answer)
+            if answer.is_evicted:
+                self.connections.evict(scope.get("client"))
         except Exception as error:  # the status has been sent: all that is left is to abort
             details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
             report_broken_stream(details.pop("operation", "none"), error, **details)
@@ -232,6 +223,13 @@ class Application:
                 details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
                 details |= {"status": response.status, "seconds": round(took_s, 4)}
                 self._log_request(request, failure, details)
+
+    async def _find_problem(self, error: Exception, request: Request | None, took_s: float) -> Problem:
+        problem = problem_of(error)
+        if isinstance(problem, InternalError) and request is not None:
+            with suppress(*DATABASE_ERRORS):
+                return await self.explain_failure(request, took_s) or problem
+        return problem
 
     def _make_request(
         self, operation: Operation, scope: Scope, headers: dict[bytes, bytes], request_id: str
@@ -307,6 +305,11 @@ class Application:
             arguments["query"] = parameter_decoder_of(operation.query)(split_query(scope["query_string"]))
         elif scope["query_string"]:  # no parameter of it is one of this operation
             parameter_decoder_of(QueryParameters)(split_query(scope["query_string"]))
+        if not operation.changes_state:
+            query = arguments.get("query")
+            if query is not None:
+                check_window(query)
+            await self.reads.take_place(request, query)
         request.receive = receive
         if operation.body is None:
             return await run(request, arguments, b"", self.replicas, self.check_replay)

@@ -106,6 +106,8 @@ class Operation:
     secret_response: bool
     replica_read: bool
     asset_scope: AssetScope
+    columns: int
+    costly_as: tuple[str, ...]
     deprecation: Deprecation | None
     handler: Handler
     changes_state: bool
@@ -134,6 +136,8 @@ def operation(
     secret_response: bool = False,
     replica_read: bool = False,
     asset_scope: AssetScope = None,
+    columns: int = 8,
+    costly_as: tuple[str, ...] = (),
     deprecation: Deprecation | None = None,
 ) -> Callable[[H], H]:
     """Declare the function below as the handler of one operation.
@@ -153,6 +157,8 @@ def operation(
     replica_read: a read replica may answer it, once it has replayed what the caller must see.
     asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
     "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is rejected.
+    columns: of a read over a window, how many values a row has unless the query names them, for the share of reads.
+    costly_as: the formats in which it takes a place of that share whatever its window is.
     """
 
     first_status = status[0] if isinstance(status, tuple) else status
@@ -184,6 +190,8 @@ def operation(
             secret_response=secret_response,
             replica_read=replica_read,
             asset_scope=asset_scope,
+            columns=columns,
+            costly_as=costly_as,
             deprecation=deprecation,
             handler=handler,
             changes_state=method != "GET",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -86,6 +86,8 @@ class Request:
     caller_if_known: Caller | None = None
     holder: Hashable | None = None
     """The holder that the use of limited resources counts for: its organisation, None where it is exempt."""
+    places: AsyncExitStack | None = None
+    """Limited resources that the request holds until its response is sent."""
     _verify: Callable[[], Awaitable[Caller]] | None = None
     _condition_is_checked: bool = False
     _connection: Any = None
@@ -103,6 +105,11 @@ class Request:
         self.caller_if_known = caller
         self._verify = verify
         self.holder = self.shares.holder_of(caller)
+
+    async def hold(self, place: AbstractAsyncContextManager[Any]) -> None:
+        """Enter a place that the request leaves once its response is sent."""
+        assert self.places is not None, "a request within another holds no place of its own"
+        await self.places.enter_async_context(place)
 
     async def reauthenticate(self) -> Caller:
         """The caller with the rights it has now, for answers that go on for long; 401 once its token has ended."""

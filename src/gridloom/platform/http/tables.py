@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from functools import cache, lru_cache
 from itertools import product
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
@@ -82,8 +84,24 @@ def _write_batch(writer: _Writer, sink: _Sink, batch: pa.RecordBatch) -> bytes:
     return sink.taken()
 
 
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def guard_formula(text: str) -> str:
+    """A text is a text, also for a spreadsheet that would compute what starts like a formula."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def write_csv(rows: Iterable[Iterable[object]]) -> bytes:
+    """A small table, the names of its columns first; UTF-8 with RFC 4180's line ends. Texts are guarded."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerows([guard_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return text.getvalue().encode()
+
+
 class _CSVWriter:
-    """Times as RFC 3339 in UTC, as everywhere else."""
+    """Times as RFC 3339 in UTC, as everywhere else; texts guarded."""
 
     def __init__(self, schema: pa.Schema, sink: _Sink) -> None:
         written = pa.schema(
@@ -93,13 +111,20 @@ class _CSVWriter:
         self._writer = pyarrow.csv.CSVWriter(sink, written)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        columns = [
-            _instants_as_texts(column) if pa.types.is_timestamp(column.type) else column for column in batch.columns
-        ]
+        columns = [_show_column(column) for column in batch.columns]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _show_column(column: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        return _instants_as_texts(column)
+    if not pa.types.is_string(column.type):
+        return column
+    starts = pc.match_substring_regex(column, r"^[=+\-@\t\r]")
+    return pc.if_else(starts, pc.binary_join_element_wise("'", column, ""), column)
 
 
 def _instants_as_texts(column: pa.Array) -> pa.Array:

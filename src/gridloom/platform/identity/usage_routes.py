@@ -15,7 +15,7 @@ from gridloom.platform.identity.authorization import ORGANISATION, authorize_org
 TAG = "Organisations"
 
 _EXACT: Final = frozenset({Share.JOBS, Share.EVENT_STREAMS, Share.INVITATIONS, Share.API_KEYS, Share.STORED_TELEMETRY})
-_UNITS: Final[dict[Share, Literal["COUNT", "BYTES"]]] = {Share.BODY_BYTES: "BYTES", Share.STORED_TELEMETRY: "BYTES"}
+_IN_BYTES: Final = frozenset({Share.BODY_BYTES, Share.UNREAD_ANSWERS, Share.STORED_TELEMETRY})
 
 
 class ShareUsage(ResponseBody):
@@ -60,4 +60,5 @@ async def read_usage(request: Request, organisation_id: UUID) -> Usage:
 async def _view_share(request: Request, organisation_id: UUID, share: Share, meter: Meter) -> ShareUsage:
     use = await meter(request.db, organisation_id)
     counted = "PLATFORM" if share in _EXACT else "REPLICA"
-    return copy_fields(ShareUsage, use, share=share, unit=_UNITS.get(share, "COUNT"), counted=counted)
+    unit = "BYTES" if share in _IN_BYTES else "COUNT"
+    return copy_fields(ShareUsage, use, share=share, unit=unit, counted=counted)

@@ -26,7 +26,7 @@ import structlog
 from prometheus_client import Counter as Count
 
 from gridloom.kernel.networks import network_of
-from gridloom.platform.http.application import Peer, ServedConnections, peer_of
+from gridloom.platform.http.connections import Peer, ServedConnections, peer_of
 
 log = structlog.get_logger("gridloom.platform.http")
 
@@ -128,16 +128,20 @@ class ConnectionReaper:
         return peer_of(peer)
 
     def _evict_past_responses(self) -> None:
-        if self.served.answered_at:
+        if self.served.answered_at or self.served.evicted:
             open_peers = {known.peer for known in self._known.values() if isinstance(known, IdleConnection)}
             for peer in self.served.answered_at.keys() - open_peers:
                 del self.served.answered_at[peer]
+            self.served.evicted &= open_peers
 
     def _list_superfluous(self, now: float) -> Iterator[tuple[int, str]]:
         """Connections idle for too long; then, where too many are open, the oldest of the others."""
         waiting: list[tuple[float, int, str]] = []
         for descriptor, known in self._known.items():
             if isinstance(known, int) or known.peer in self.served.in_progress:
+                continue
+            if known.peer in self.served.evicted:
+                yield descriptor, "slow reader"
                 continue
             answered_at = self.served.answered_at.get(known.peer)
             since = known.found_at if answered_at is None else max(answered_at, known.found_at)
@@ -166,7 +170,8 @@ class ConnectionReaper:
                 # The duplicate cannot become another connection; the descriptor could have, since it was looked at.
                 if peer_of(connection.getpeername()) != known.peer or known.peer in self.served.in_progress:
                     return
-                is_stuck = time.monotonic() - known.found_at > SEND_TIMEOUT_S
+                is_evicted = known.peer in self.served.evicted
+                is_stuck = is_evicted or time.monotonic() - known.found_at > SEND_TIMEOUT_S
                 if _unfetched_bytes(connection) and not is_stuck:
                     return
                 connection.shutdown(socket.SHUT_RDWR if is_stuck else socket.SHUT_RD)

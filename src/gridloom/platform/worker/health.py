@@ -16,9 +16,9 @@ import asyncpg
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest, multiprocess
 
 from gridloom.kernel.problem import NotFound, Unauthenticated
-from gridloom.platform.database.errors import DATABASE_ERRORS
+from gridloom.platform.database.errors import DATABASE_ERRORS, DatabaseFailure, RefusedWrites, classify_error
 from gridloom.platform.database.migrate import MigrationError, pending_migrations
-from gridloom.platform.database.nodes import WorkerNode, read_worker_nodes, record_write_probe
+from gridloom.platform.database.nodes import WorkerNode, read_worker_nodes, record_write_probe, try_space
 from gridloom.platform.database.replicas import Replicas
 from gridloom.platform.health_checks import Check, HealthCheck, HealthChecks, Readiness
 from gridloom.platform.http import PROBE, PUBLIC, Content, Request, Response, ResponseBody, operation
@@ -52,16 +52,35 @@ async def check_database(pool: asyncpg.Pool) -> Check:
 
 
 class WriteProbe:
-    """Whether a row can be written, tried at most once a second however often it is asked."""
+    """Whether a row can be written, tried at most once a second however often it is asked.
+
+    A small row is still written to a full disk. Once a request was refused for want of space, a row as large as those
+    that need room is tried, until it succeeds.
+    """
 
     def __init__(self) -> None:
         self._written_at = -PROBE_EVERY_S
+        self._room_found_at = float("-inf")
 
     async def check_writes(self, pool: asyncpg.Pool) -> Check:
         if time.monotonic() - self._written_at >= PROBE_EVERY_S:
-            await record_write_probe(pool)
+            try:
+                await self._try_writing(pool)
+            except DATABASE_ERRORS as error:
+                failure = classify_error(error)
+                if failure not in (DatabaseFailure.OUT_OF_SPACE, DatabaseFailure.READ_ONLY):
+                    raise
+                effect = "Changes and telemetry are refused; reads are answered."
+                return Check(name="writes", status="DOWN", detail=f"{failure.value} {effect}")
             self._written_at = time.monotonic()
         return Check(name="writes", status="OK", detail="a row was written")
+
+    async def _try_writing(self, pool: asyncpg.Pool) -> None:
+        asked_at = time.monotonic()
+        if RefusedWrites.last_at > self._room_found_at:
+            await try_space(pool, MEBIBYTE)
+            self._room_found_at = asked_at
+        await record_write_probe(pool)
 
 
 class DiskSpaceCheck:

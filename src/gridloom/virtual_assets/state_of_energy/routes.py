@@ -166,6 +166,8 @@ async def read_latest_state_of_energy(
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     response_schema=list[StateOfEnergy],
+    columns=4,
+    costly_as=TABLES,
 )
 async def read_projected_state_of_energy(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
@@ -196,6 +198,7 @@ async def read_projected_state_of_energy(
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     response_schema=OperationalView,
+    columns=20,
 )
 async def read_operational(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery

@@ -1,24 +1,21 @@
-"""The last stage of a request: a handler's result as status, headers and bytes, sent to the server."""
+"""The last stage of a request: a handler's result as status, headers and bytes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 from gridloom.kernel.problem import Problem
-from gridloom.platform.http.answer.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.platform.http.fields import to_json
 from gridloom.platform.http.paging import next_link
-from gridloom.platform.http.request import Receive, Request, Send, await_disconnect, encode_header_name, quoted
+from gridloom.platform.http.request import Request, quoted
 from gridloom.platform.http.responses import EVENT_STREAM, Content, EventStream, Page, Response, Stream
 
 PROBLEM_JSON = "application/problem+json"
 FIRST_PIECE_S = 1.0
 """How long the start of a live stream is waited for before its status is sent."""
-UNCOMPRESSED_TYPES = ("application/vnd.apache.parquet", "text/event-stream", "image/")
 
 
 @dataclass(slots=True)
@@ -126,82 +123,3 @@ async def _stop_early(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> 
             upcoming.cancel()
             await asyncio.wait({upcoming})
         await frames.aclose()  # type: ignore[attr-defined]  # what the frames hold is given back at once
-
-
-async def send_response(
-    response: EncodedResponse,
-    request_headers: dict[bytes, bytes],
-    send: Send,
-    receive: Receive,
-    *,
-    is_head: bool,
-    gone: Callable[[], asyncio.Task[None]] | None = None,
-) -> None:
-    """`gone` gives the task that waits for the client to disconnect, where there is one already."""
-    headers, body = response.headers, response.body
-    media_type = headers.get("Content-Type", "")
-    headers["X-Content-Type-Options"] = "nosniff"
-    if media_type.endswith("json"):  # answers are the caller's own; those that may be kept say so themselves
-        headers.setdefault("Cache-Control", "no-store")
-    is_compressible = not media_type.startswith(UNCOMPRESSED_TYPES) and "Content-Encoding" not in headers
-    encoding = None
-    if is_compressible and (response.stream is not None or len(body) >= COMPRESS_FROM_BYTES):
-        accepted = request_headers.get(b"accept-encoding")
-        encoding = encoding_for(accepted.decode("latin-1") if accepted else None)
-        headers["Vary"] = "Accept-Encoding, Accept"
-    if encoding is not None:
-        headers["Content-Encoding"] = encoding
-        if response.stream is None:
-            body = await compress(body, encoding)
-    if response.stream is None and response.status != 204:
-        headers["Content-Length"] = str(len(body))
-    await send(
-        {
-            "type": "http.response.start",
-            "status": response.status,
-            "headers": [
-                (encode_header_name(name), value.encode("latin-1", "replace")) for name, value in headers.items()
-            ],
-        }
-    )
-    if response.stream is None:
-        await send({"type": "http.response.body", "body": b"" if is_head else body})
-        return
-    leaving = gone() if gone is not None else asyncio.ensure_future(await_disconnect(receive))
-    await _send_stream(response.stream, encoding, send, leaving, is_head=is_head)
-
-
-async def _send_stream(
-    chunks: AsyncIterator[bytes],
-    encoding: str | None,
-    send: Send,
-    gone: asyncio.Future[None],
-    *,
-    is_head: bool,
-) -> None:
-    """Send chunk by chunk, and stop making them when the reader has left."""
-    source = compress_stream(chunks, encoding) if encoding is not None else chunks
-    sending = asyncio.ensure_future(_pump_frames(source, chunks, send, is_head=is_head))
-    try:
-        await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (gone, sending):
-            if not task.done():
-                task.cancel()
-        await asyncio.wait({gone, sending})
-    if not sending.cancelled():
-        sending.result()
-
-
-async def _pump_frames(
-    source: AsyncIterator[bytes],
-    origin: AsyncIterator[bytes],
-    send: Send,
-    *,
-    is_head: bool,
-) -> None:
-    async with aclosing(source), aclosing(origin):  # type: ignore[type-var]
-        if not is_head:
-            async for chunk in source:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -13,6 +13,7 @@ from gridloom.platform.http.answer.render import PROBLEM_JSON
 from gridloom.platform.http.openapi.schemas import Schemas, answered
 from gridloom.platform.http.operation import Operation
 from gridloom.platform.http.responses import Content, EventStream, Page, Response, Stream
+from gridloom.platform.http.windows import WindowTooLong, has_window
 
 HEADERS: dict[str, Any] = {
     "X-Request-Id": {"description": "Names this request in the logs", "schema": {"type": "string"}},
@@ -95,6 +96,8 @@ def possible_problems(operation: Operation) -> list[type[Problem]]:
         implied += [ShareExceeded, problems.Unauthenticated, problems.Forbidden]
     if operation.path_parameters or operation.query is not None:
         implied.append(problems.NotFound)
+    if not operation.changes_state and has_window(operation.query):
+        implied.append(WindowTooLong)
     if operation.body is not None:
         implied += [problems.PayloadTooLarge, problems.UnsupportedMediaType]
     if operation.method == "POST":
