@@ -266,6 +266,7 @@ class TestSettings:
             *("GRIDLOOM_SIMULATOR_SEED", "GRIDLOOM_SIMULATOR_DAYS", "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES"),
             *(f"GRIDLOOM_RESERVE_MINUTES_{product}" for product in ("FCR", "AFRR", "AFRR_ENERGY")),
             *("GRIDLOOM_SHARE_MIN_BODY_RATE", "GRIDLOOM_SHARE_COMPUTATIONS_WAITING"),
+            *("GRIDLOOM_SHARE_MIN_READER_RATE", "GRIDLOOM_SHARE_READS_WAITING"),
         }
         numbers = {variable for variable, (_, read) in VARIABLES.items() if "_whole_between" in read.__qualname__}
         assert may_be_0 < numbers
