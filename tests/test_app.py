@@ -8,10 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from gridloom.app import (
-    _connect_replicas,
     _health_checks,
     _make_gates,
     _make_shares,
@@ -19,10 +16,8 @@ from gridloom.app import (
     create_app,
     create_edge,
 )
-from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import ShareLimits
 from gridloom.platform.audit.recording import record_audit
-from gridloom.platform.http import operations_of
 from gridloom.platform.http.run import POSITION
 from gridloom.platform.identity.authorization import reauthorize_replay
 from gridloom.platform.worker.transport_security import WithTransportSecurity
@@ -43,28 +38,6 @@ class TestAService:
         another = names_of_checks(PRODUCTION)
         assert ("check_disk" in own, "check_nodes" in own) == (True, False)
         assert ("check_disk" in another, "check_nodes" in another) == (False, True)
-
-    def test_believes_the_proxies_that_are_trusted_and_limits_callers_without_a_token(
-        self, monkeypatch: pytest.MonkeyPatch
-    ):
-        made: list[dict[str, Any]] = []
-
-        def note(_: Any, **given: Any) -> Any:
-            made.append(given)
-            return SimpleNamespace()
-
-        monkeypatch.setattr("gridloom.app.Application", note)
-        forwarded = [(b"x-forwarded-for", b"203.0.113.7, 198.51.100.9")]
-        networks = tuple(map(parse_network, ("10.0.0.0/8", "198.51.100.0/24")))
-        cases: tuple[tuple[dict[str, Any], str], ...] = (
-            ({}, "10.0.0.1"),
-            ({"trusts_proxy": True}, "198.51.100.9"),
-            ({"trusted_proxies": networks}, "203.0.113.7"),
-        )
-        for behind, found in cases:
-            create_app(replace(PRODUCTION, public_rate_limit_per_minute=7, **behind))
-            assert made[-1]["public_requests_per_minute"] == 7
-            assert made[-1]["proxies"].find_client({"client": ("10.0.0.1", 1), "headers": forwarded}) == found
 
     def test_tells_browsers_to_stay_with_https_where_it_is_reached_so(self):
         for environment, address, is_told in (
@@ -106,22 +79,6 @@ class TestAService:
         )
         assert (kept.fcr, kept.afrr, kept.afrr_energy) == (16, 61, 31)
 
-    def test_of_a_production_has_no_path_of_the_sandbox(self, monkeypatch: pytest.MonkeyPatch):
-        found: list[set[str]] = []
-
-        def note(*rooms: Any) -> Any:
-            operations = operations_of(*rooms)
-            found.append({operation.path for operation in operations})
-            return operations
-
-        monkeypatch.setattr("gridloom.app.operations_of", note)
-        for settings in (PRODUCTION, Settings(environment="sandbox", simulator=False)):
-            create_app(settings)
-        production, sandbox = found
-        assert "/sandbox/clock" in sandbox - production
-        assert all(path.startswith("/sandbox") for path in sandbox - production)
-        assert production < sandbox
-
     def test_exempts_the_simulator_of_its_own_sandbox_from_limits(self, tmp_path: Path):
         credentials = SimulatorCredentials("words")
         write_credentials(tmp_path, credentials)
@@ -139,19 +96,6 @@ class TestAService:
         replicas: Any = SimpleNamespace(all=())
         assert "check_replicas" not in names_of_checks(PRODUCTION)
         assert "check_replicas" in [check.__name__ for check in _health_checks(PRODUCTION, replicas).checks]
-
-    async def test_follows_each_replica_that_is_named(self, monkeypatch: pytest.MonkeyPatch):
-        followed: list[Any] = []
-
-        async def follow(*of: Any) -> Any:
-            followed.append(of)
-            return of[0]
-
-        monkeypatch.setattr("gridloom.app.follow_replica", follow)
-        primary: Any = "primary"
-        assert await _connect_replicas(primary, PRODUCTION) is None
-        group: Any = await _connect_replicas(primary, replace(PRODUCTION, read_database_urls=("a", "b"), pool_size=7))
-        assert (group.all, followed) == (("replica 1", "replica 2"), [("replica 1", "a", 7), ("replica 2", "b", 7)])
 
     async def test_records_its_changes_and_gives_no_stored_answer_to_who_may_not_have_it_any_more(self, app):
         assert (app.audit, app.check_replay) == (record_audit, reauthorize_replay)

@@ -41,16 +41,6 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
 
 
 class TestTheFirstWord:
-    def test_says_whose_command_it_is(self, ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        for words in ("serve", "migrate", "backup here --verify", "--verbose", "login", "assets list"):
-            run(monkeypatch, *words.split())
-        assert ran == ["serve", *["operator"] * 3, ("user", "login"), ("user", "assets")]
-
-    def test_installs_a_completion_for_a_shell(self, ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        run(monkeypatch, "--install-completion", "zsh")
-        run(monkeypatch, "--install-completion")
-        assert ran == [("completion", "zsh"), ("completion", None)]
-
     def test_that_is_none_of_ours_ends_with_2(
         self, ran: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,68 +12,14 @@ from tests.client.played import Run
 
 from gridloom_client import CredentialsError, Tokens
 from gridloom_client.commands import table_files
-from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.options import Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
-from gridloom_client.commands.terminal.progress import count_progress, waiting
 from gridloom_client.profiles import Profile, Profiles, Secret
 
 pytestmark = pytest.mark.pure
 
 TOKENS = Tokens(access_token="a", refresh_token="r", expires_at=1e12)
 NOON = datetime(2026, 7, 1, 10, tzinfo=UTC)
-
-
-class Screen(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-class Tty:
-    """The terminal itself: what is written there is seen once it is flushed."""
-
-    def __init__(self, typed: str) -> None:
-        self.typed, self.seen, self._written = typed, "", ""
-
-    def open(self, mode: str = "r") -> Any:
-        return self
-
-    def __enter__(self) -> Tty:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def write(self, text: str) -> None:
-        self._written += text
-
-    def flush(self) -> None:
-        self.seen = self._written
-
-    def readline(self) -> str:
-        assert self.seen, "the answer is waited for before the question is seen"
-        return self.typed
-
-
-class TestAQuestion:
-    @pytest.mark.parametrize(
-        ("typed", "agreed"),
-        [("y\n", True), (" YES \n", True), ("\n", False), ("", False), ("no\n", False), ("x\n", False)],
-    )
-    def test_is_asked_on_the_terminal_itself_while_a_table_is_piped_in(
-        self, monkeypatch: pytest.MonkeyPatch, typed: str, agreed: bool
-    ):
-        tty, opened = Tty(typed), list[str]()
-
-        def open_place(place: str) -> Tty:
-            opened.append(place)
-            return tty
-
-        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", open_place)
-        monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-        assert agree("Put it?", yes=False) is agreed
-        assert (tty.seen, set(opened)) == ("Put it? [y/N] ", {"/dev/tty"})
-        assert sys.stdin.read() == "y\n", "what is piped in is no answer"
 
 
 class TestACaller:
@@ -146,22 +90,6 @@ class TestAPicture:
         assert [pictures[name][0] for name in ("naught", "five")] == [["0.00"], ["5.00"]], "one level has one name"
         plot_lines("Power", times, {"kW": [-40.0, -20.0, 0.0]}, utc=True)
         assert drawn(capsys)[0] == ["0", "-10", "-20", "-30", "-40"]
-
-
-class TestWaiting:
-    def test_is_shown_beside_the_answer(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-        monkeypatch.setattr(sys, "stderr", screen := Screen())
-        with count_progress() as progress:
-            progress.advance(progress.add_task("files", total=5), 2)
-            progress.refresh()
-        with waiting("adding up"):
-            pass
-        assert capsys.readouterr().out == ""
-        assert "2/5" in screen.getvalue()
-        monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
-        with count_progress() as progress:
-            progress.advance(progress.add_task("files", total=5), 2)
-        assert pipe.getvalue() == ""
 
 
 class TestATableFile:

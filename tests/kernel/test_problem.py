@@ -52,26 +52,6 @@ class TestProblem:
         assert module.IdempotencyInProgress().headers == {"Retry-After": "1"}
         assert module.MethodNotAllowed("No.", allow=["GET", "HEAD"]).headers == {"Allow": "GET, HEAD"}
 
-    def test_has_the_status_and_the_title_of_its_base_unless_it_says_otherwise(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(module, "_known", dict(module._known))
-
-        class TooSoon(BadRequest, status=425):
-            """It is too soon.
-
-            Another paragraph,
-              and a line further in.
-            """
-
-        class MuchTooSoon(TooSoon, title="It is much too soon"):
-            """Much."""
-
-        assert [(kind.status, kind.title, kind.type) for kind in (BadRequest, TooSoon, MuchTooSoon)] == [
-            (400, "The request is malformed", "/docs/problems/bad-request"),
-            (425, "The request is malformed", "/docs/problems/too-soon"),
-            (425, "It is much too soon", "/docs/problems/much-too-soon"),
-        ]
-        assert TooSoon.documentation() == "It is too soon.\n\nAnother paragraph,\n  and a line further in."
-
     def test_needs_a_status_and_a_title(self):
         with pytest.raises(AssertionError, match="no status"):
             type("Nameless", (Problem,), {})

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from types import SimpleNamespace
-from typing import Any
-from unittest.mock import MagicMock
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.monitoring.compaction.jobs import Retention
 from gridloom.monitoring.compaction_rules import BUSY_SEGMENTS, Compact, Merge, plan
-from gridloom.monitoring.lifespan import lifespan
 
 pytestmark = pytest.mark.pure
 
@@ -41,14 +34,3 @@ class TestThePlan:
                     waiting = []
             assert len(waiting) < BUSY_SEGMENTS
         assert moved < 12 * written
-
-
-class TestRetention:
-    async def test_keeps_telemetry_for_as_many_days_as_are_set_and_for_ever_where_none_are(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for days, keep in ((30, timedelta(days=30)), (None, None)):
-            monkeypatch.setattr(Retention, "keep", timedelta(1))
-            settings: Any = SimpleNamespace(monitoring_retention_days=days, telemetry_database_url=None, pool_size=1)
-            async with lifespan(MagicMock(), settings):
-                assert Retention.keep == keep

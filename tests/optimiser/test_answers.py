@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -20,22 +20,19 @@ from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import asset_optimisation, portfolio_optimisation, repair
 from gridloom.optimiser.schedules.asset_optimisation import (
-    AssetOptimisation,
     check_optimisation,
     load_optimisation,
     open_window,
     reject_too_long,
 )
 from gridloom.optimiser.schedules.portfolio_optimisation import (
-    PortfolioOptimisation,
     load_shared_assignment,
 )
 from gridloom.optimiser.schedules.price_input import PriceCurve, check_asked
 from gridloom.optimiser.schedules.proposal import (
-    NoFeasibleSchedule,
     no_feasible_schedule,
 )
-from gridloom.optimiser.schedules.repair import ScheduleRepair, load_repair
+from gridloom.optimiser.schedules.repair import load_repair
 from gridloom.optimiser.schedules.scope import OptimisationScope
 from gridloom.optimiser.schedules.wire import (
     NewOptimisation,
@@ -43,7 +40,6 @@ from gridloom.optimiser.schedules.wire import (
     NewRepair,
     PricesAsked,
 )
-from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
     InfeasibilityRule,
@@ -57,7 +53,6 @@ from gridloom.virtual_assets.schedule.rules import GateClosed
 pytestmark = pytest.mark.pure
 
 FIRST = 1_900_000
-UNTIL = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def scope(first: int, count: int, **changes: Any) -> OptimisationScope:
@@ -95,22 +90,6 @@ class TestARefusal:
         )
         unknown = no_feasible_schedule(InfeasibleError(InfeasibilityRule.CYCLE_LIMIT, 0, 0.0), FIRST)
         assert unknown.detail.endswith("the cycles that are left do not suffice.")
-
-
-class TestAnAnswer:
-    def test_is_a_refusal_where_no_schedule_is_feasible(self) -> None:
-        task = scope(FIRST, 2)
-        task.programme.lowest_kwh[1] = 1900.0
-        prices = PriceCurve(FIRST, np.zeros(2), UNTIL)
-        attempts: list[Any] = [
-            AssetOptimisation(task, prices, None, False),
-            PortfolioOptimisation([task], prices, None, False),
-            ScheduleRepair(task, np.zeros(2), np.ones(2, dtype=bool), prices, False),
-        ]
-        for attempt in attempts:
-            with pytest.raises(NoFeasibleSchedule) as refusal:
-                attempt.solve(Deadline(5))
-            assert refusal.value.members["firstPeriod"] == format_instant(instant(1))
 
 
 class TestWhatAnOptimisationIsMadeOf:

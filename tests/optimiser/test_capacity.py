@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, datetime, timedelta
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.kernel.market_time import MARKET_ZONE, block_window, format_instant, market_day_window, period_number
-from gridloom.optimiser.prices import PricesMissing
-from gridloom.optimiser.schedules import capacity
-from gridloom.optimiser.schedules.capacity import SERIES_OF, ReserveProducts, expect_price, load_slots
+from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_window, period_number
+from gridloom.optimiser.schedules.capacity import ReserveProducts, expect_price
 from gridloom.optimiser.solving.reserves import ReserveSlot
 from gridloom.virtual_assets.model import Market
 
@@ -62,48 +57,6 @@ class TestAnExpectedPrice:
 
 
 class TestTheSlots:
-    async def test_have_the_prices_that_were_sent_or_else_those_published(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Each market has its own; of a block that nobody sent nor published, its price is missing."""
-        day = date(2026, 6, 10)
-        blocks = [block_window(day, hour, hour + 4) for hour in (0, 4)]
-        first, end = period_number(blocks[0].start), period_number(blocks[1].end)
-        programme = SimpleNamespace(min_kw=np.full(32, -300.0), max_kw=np.full(32, 500.0))
-        task: Any = SimpleNamespace(first=first, end=end, programme=programme)
-        now = block_window(day - timedelta(days=2), 0, 4).start
-        markets = (Market.FCR, Market.AFRR_POS, Market.AFRR_NEG)
-        asked = ReserveProducts(markets[:2], TenderGates(), now, ReserveMinutes(fcr=15, afrr=60))
-        sent: Any = [
-            SimpleNamespace(market=market, start=block.start, price=price)
-            for (market, block), price in zip(
-                [(market, block) for block in blocks for market in ("FCR", "AFRR_POS")], (0, 20, 30, 40), strict=True
-            )
-        ]
-        database: Any = None
-        found = await load_slots(database, asked, task, sent)
-        assert found.offers == tuple((market, block) for block in blocks for market in asked.markets)
-        assert [slot.earns_eur_kw for slot in found.slots] == pytest.approx([0.0, 0.08, 0.12, 0.16])
-        with pytest.raises(PricesMissing) as missing:
-            await load_slots(database, asked, task, sent[:3])
-        assert missing.value.members == {"firstMissingPeriod": format_instant(blocks[1].start)}
-        read: list[tuple[str, datetime, datetime]] = []
-
-        async def read_published(_: Any, series: str, start: datetime, until: datetime) -> Any:
-            read.append((series, start, until))
-            price = {
-                "FCR_DE": 50.0,
-                "AFRR_CAPACITY_POS_DE_AVERAGE": 70.0,
-                "AFRR_CAPACITY_NEG_DE_AVERAGE": 30.0,
-            }[series]
-            return [int(block.start.timestamp()) for block in blocks], None, [price, price + 5]
-
-        monkeypatch.setattr(capacity, "read_price_arrays", read_published)
-        published = await load_slots(database, replace(asked, markets=markets), task, None)
-        assert [slot.earns_eur_kw for slot in published.slots] == pytest.approx([0.2, 0.28, 0.12, 0.22, 0.3, 0.14])
-        since = blocks[0].start - timedelta(days=47)
-        assert read == [(SERIES_OF[market], since, blocks[1].end) for market in markets]
-
     def test_become_blocks_where_they_got_some_power(self) -> None:
         day = date(2026, 6, 10)
         offers = tuple(

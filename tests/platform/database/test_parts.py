@@ -16,7 +16,7 @@ from gridloom.platform.database.migrate import MigrationError, read_migrations
 from gridloom.platform.database.nodes import WorkerNode, read_worker_nodes
 from gridloom.platform.database.server import processes
 from gridloom.platform.database.server.embedded import dsn_of_running
-from gridloom.platform.database.server.processes import EmbeddedPostgresError, OsUser, TraversablePath, server_account
+from gridloom.platform.database.server.processes import EmbeddedPostgresError, server_account
 from gridloom.platform.database.server.service_role import service_dsn
 
 pytestmark = pytest.mark.pure
@@ -123,19 +123,6 @@ class TestTheAccountOfAServer:
     def test_of_root_has_to_be_there(self, as_root: dict[str, Any], tmp_path: Path) -> None:
         with pytest.raises(EmbeddedPostgresError, match="does not run as root"):
             server_account(tmp_path / "none")
-
-    def test_of_anyone_else_is_its_own_and_has_a_name(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        names = {77: "ada"}
-        monkeypatch.setattr(os, "geteuid", lambda: 77)
-        monkeypatch.setattr(os, "getegid", lambda: 78)
-        monkeypatch.setattr(pwd, "getpwuid", names.__getitem__)
-        account = server_account(tmp_path)
-        assert (account, account.is_other) == (OsUser(77, 78), False)
-        with TraversablePath(tmp_path, account) as path:
-            assert (path.name, path.descriptors) == (str(tmp_path), ())
-        names.clear()
-        with pytest.raises(EmbeddedPostgresError, match="77 has none in /etc/passwd"):
-            server_account(tmp_path)
 
 
 class TestAProcess:

@@ -152,25 +152,6 @@ class TestThrottle:
         counted = [await count_attempt(app.pool, [bucket]) > 0 for _ in range(bucket.capacity + 1)]
         assert counted == [False] * bucket.capacity + [True]
 
-    async def test_lets_few_wait_at_once_and_as_many_again_later(self, monkeypatch):
-        pauses = []
-
-        async def sleep(seconds):
-            pauses.append(seconds)
-            await waiting.wait()
-
-        monkeypatch.setattr(throttling, "MAX_PAUSING", 2)
-        monkeypatch.setattr(throttling, "asyncio", SimpleNamespace(sleep=sleep))
-        refusals = throttling.ThrottleCache()
-        for _ in range(2):
-            waiting = asyncio.Event()
-            begun = [asyncio.create_task(refusals.pause()) for _ in range(3)]
-            await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
-            waiting.set()
-            await asyncio.gather(*begun)
-        assert len(pauses) == 4
-        assert all(throttling.PAUSE_S <= pause <= 2 * throttling.PAUSE_S for pause in pauses)
-
     async def test_leaves_other_users_alone(self, anonymous, organisation):
         for _ in range(5):
             await log_in(anonymous, organisation.people[Role.VIEWER].username, "not-the-password")

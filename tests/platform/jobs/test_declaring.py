@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from gridloom.platform.jobs import JobRun, enqueue, job, register_jobs, runner, store
+from gridloom.platform.jobs import JobRun, enqueue, job, register_jobs, store
 from gridloom.platform.jobs.declare import KINDS, JobKind
-from gridloom.platform.jobs.runner import JobRunner
 
 pytestmark = pytest.mark.pure
 
@@ -77,34 +75,3 @@ class TestAJobThatIsPut:
                 await enqueue(DB, name, key="a", due=NOW, organisation_id=owner)
         with pytest.raises(AssertionError, match="an instant"):
             await enqueue(DB, "tidy", key="a", due=NOW.replace(tzinfo=None))
-
-
-class TestTheSlotsOfARunner:
-    async def test_keep_looking_whatever_a_look_ends_with_and_at_once_where_they_are_woken_meanwhile(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """An error is followed by a pause, a notification during a look by the next look."""
-        looks: list[list[str]] = []
-        register_jobs(kind(), kind("asked-for", for_organisations=True))
-        monkeypatch.setattr(runner, "RETRY_DELAY_S", 0.001)
-        looking = JobRunner(DB, poll_interval_s=3600)
-
-        async def next_due(_: Any, names: list[str]) -> tuple[bool, float | None]:
-            looks.append(names)
-            if len(looks) == 1:
-                raise ValueError("no such column")
-            if len(looks) in (2, 5):
-                looking._wake.set()
-            if len(looks) == 6:
-                return False, 0.001
-            if len(looks) == 8:
-                looking._stopping = True
-                looking._wake.set()
-            return False, None
-
-        monkeypatch.setattr(store, "next_due", next_due)
-        await looking.start()
-        assert looking._task is not None
-        async with asyncio.timeout(60):
-            await looking._task
-        assert looks == [["tidy"], *[["tidy"], ["asked-for"]] * 4]

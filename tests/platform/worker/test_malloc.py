@@ -2,11 +2,6 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
-
-import pytest
-
-from gridloom.platform.worker import malloc
 
 REQUESTS = """
 import resource, sys, threading
@@ -71,25 +66,6 @@ thread.join()
 trim_heap()
 print((resident_bytes() - before) >> 20)
 """
-
-
-class TestATrim:
-    def test_and_the_set_up_of_a_heap_are_left_out_where_there_is_no_such_library(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        given: list[tuple[int, int]] = []
-
-        def find_none(_: None) -> None:
-            raise OSError("no library")
-
-        for found in (find_none, lambda _: SimpleNamespace()):
-            monkeypatch.setattr(malloc, "ctypes", SimpleNamespace(CDLL=found))
-            malloc.configure_malloc()
-            malloc.trim_heap()
-        library = SimpleNamespace(mallopt=lambda *of: given.append(of))
-        monkeypatch.setattr(malloc, "ctypes", SimpleNamespace(CDLL=lambda _: library))
-        malloc.configure_malloc()
-        assert given == [(-1, 64 << 20), (-3, 16 << 20), (-8, 1)]
 
 
 class TestAHeavyRequest:

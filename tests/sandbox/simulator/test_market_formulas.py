@@ -11,31 +11,10 @@ import pytest
 
 from gridloom.kernel.balancing import Direction
 from gridloom.sandbox.simulator import publishing
-from gridloom.sandbox.simulator.market import balancing
 
 pytestmark = pytest.mark.pure
 
 SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY = date(2026, 3, 29), date(2026, 10, 25), date(2026, 11, 12)
-
-
-class TestReserveThatIsCalled:
-    def test_is_called_where_the_system_is_short_or_long_by_much_and_has_its_price(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(balancing, "system_imbalance", lambda *_: np.array([0.0, 0.45, 1.75, 4.0, -0.45, -1.1, -9]))
-        seed = 123_456_788
-        called = {
-            one: balancing.afrr_activation(seed, THURSDAY, one).tolist() for one in (Direction.POS, Direction.NEG)
-        }
-        assert called == {
-            Direction.POS: [0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0],
-            Direction.NEG: [0.0, 0.0, 0.0, 0.0, 0.0, 0.25, 1.0],
-        }
-        market = np.array([-10.0, 50.0, 50.0, 400.0, -10.0, 50.0, 400.0])
-        upwards = balancing.afrr_energy_prices(seed, THURSDAY, Direction.POS, market)
-        assert upwards.tolist() == [35.0, 85.0, 165.0, 595.0, 35.0, 85.0, 435.0]
-        downwards = balancing.afrr_energy_prices(seed, THURSDAY, Direction.NEG, market)
-        assert downwards.tolist() == [55.0, -5.0, -5.0, -105.0, 55.0, 35.0, 55.0]
 
 
 class TestWhatIsPublished:

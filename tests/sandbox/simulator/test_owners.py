@@ -15,7 +15,6 @@ from gridloom.sandbox.simulator.market.balancing import fcr_prices_eur_mw
 from gridloom.sandbox.simulator.participants.operator import settle_day
 from gridloom.sandbox.simulator.participants.owners import (
     announce_outages,
-    draw_outages,
     offer_reserves,
     report_results,
 )
@@ -109,33 +108,6 @@ class TestReserves:
             ],
             "/settlements/afrr-capacity": [row(AFRR_BATTERY, "NEG_00_04", capacity=3, price=0.75)],
         }
-
-
-class TestOutages:
-    @pytest.mark.parametrize(
-        ("draws", "drawn"),
-        [
-            pytest.param([0.5, 0, 0, 0, 0.5], [], id="on most days none"),
-            pytest.param([0, 0, 0, 0.39, 0.5], [(2, 3.5, 1.0, False)], id="of all of it, from 4 o'clock on"),
-            pytest.param([0, 0.5, 1, 0.4, 0.5], [(11, 18, 0.5, False)], id="of a half, from 13 o'clock on"),
-            pytest.param([0.5, 0, 0, 0, 0], [(79, 83, 1.0, True)], id="maintenance three days later"),
-        ],
-    )
-    def test_are_drawn_by_the_day(self, draws: list[float], drawn: list[tuple[float, float, float, bool]]) -> None:
-        """Hours are counted from midnight in UTC, two hours behind the market's."""
-        scene = scene_of()
-        scene.chance = lambda purpose, number, day: SimpleNamespace(
-            uniform=lambda size: np.array(draws if number == 1 else [1.0] * 5)
-        )
-        draw_outages(scene, DAY)
-        midnight = datetime(2026, 6, 18, tzinfo=UTC)
-        hours = [
-            ((one.start - midnight) / timedelta(hours=1), (one.end - midnight) / timedelta(hours=1))
-            for one in scene.memory.outages
-        ]
-        found = zip(hours, scene.memory.outages, strict=True)
-        assert [(start, end, one.missing, one.planned) for (start, end), one in found] == drawn
-        assert {one.battery for one in scene.memory.outages} <= {BATTERIES[1].slug}
 
 
 class TestWhatAnOwnerAsksFor:

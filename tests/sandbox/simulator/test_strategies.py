@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, date, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.sandbox.simulator.economy import Month, live_month
 
-from gridloom.kernel.market_time import market_day_window
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants import traders
 from gridloom.sandbox.simulator.participants.strategies import (
@@ -22,7 +20,7 @@ from gridloom.sandbox.simulator.participants.strategies import (
 )
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer
 from gridloom.sandbox.simulator.scenario import TRADERS, ZONES
-from gridloom.sandbox.simulator.state import OpenAuction, SimulatedHolding, SimulatorState
+from gridloom.sandbox.simulator.state import OpenAuction, SimulatorState
 from gridloom.sandbox.simulator.step_context import StepContext
 
 pytestmark = pytest.mark.pure
@@ -110,16 +108,3 @@ class TestABid:
             is_last=False,
         )
         assert bool(placed) is bids
-
-
-class TestAPlan:
-    @pytest.mark.parametrize(("limit", "low", "high"), [(0.8, 0.5, 0.8), (1.0, 0.5, 1.0), (None, 1.0, 2.0)])
-    def test_keeps_to_the_cycles_of_its_virtual_battery(self, limit: float | None, low: float, high: float):
-        day = date(2026, 6, 18)
-        window = market_day_window(day)
-        holding = SimulatedHolding("", "hanse", "TenneT", window.start, window.end, 2000.0, 0.9, 0.95, limit)
-        block = {"powerCapacity": [{"chargePowerCapacity": 1000.0, "dischargePowerCapacity": 800.0}] * 96}
-        scene: Any = SimpleNamespace(board=MarketData(lambda _: 1))
-        power_kw = np.array(traders._choose_powers(scene, holding, day, block, 0.5))
-        assert -1000 <= power_kw.min() < power_kw.max() <= 800
-        assert low < np.maximum(power_kw, 0).sum() / 4 / 2000 <= high

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.stand_ins import replace_for
 
-from gridloom.kernel.market_time import market_day_window
-from gridloom.sandbox.simulator import main_loop, publishing, timetable
+from gridloom.sandbox.simulator import main_loop, timetable
 from gridloom.sandbox.simulator.credentials import (
     SimulatorCredentials,
     read_credentials,
     write_credentials,
 )
 from gridloom.sandbox.simulator.main_loop import last_idle_step, run_forever
-from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.state import SimulatedOutage, SimulatorState
-from gridloom.sandbox.simulator.step_context import wall_time
 from gridloom_client import TransportError
 
 pytestmark = pytest.mark.pure
-
-
-class TestContinuousPrices:
-    @pytest.mark.parametrize(
-        "day", [date(2026, 3, 29), date(2026, 6, 17), date(2026, 10, 25)], ids=["23 hours", "24 hours", "25 hours"]
-    )
-    async def test_are_published_once_for_every_quarter_hour_of_a_day(
-        self, monkeypatch: pytest.MonkeyPatch, day: date
-    ) -> None:
-        published: list[datetime] = []
-
-        async def publish(_: Any, rows: list[datetime]) -> None:
-            published.extend(rows)
-
-        monkeypatch.setattr(publishing, "publish", publish)
-        monkeypatch.setattr(publishing, "continuous_rows", lambda _, of, over: periods_of(of)[over])
-        steps = [*periods_of(day)[1:], market_day_window(day).end]
-        for step in steps:
-            if any(timetable.publish_intraday in group for group in timetable.TIMETABLE.get(wall_time(step), ())):
-                scene: Any = SimpleNamespace(operator=None, board=None, step=step)
-                await timetable.publish_intraday(scene)
-        assert published == periods_of(day)
 
 
 class TestWhatTheClockHasPassed:

@@ -197,13 +197,3 @@ class TestABodyWithoutAForkServer:
         monkeypatch.setattr(decoder_process, "_read_body", fail)
         with pytest.raises(RuntimeError, match="processor time or memory"):
             await compute_apart(tell_niceness, 1)
-
-
-class TestWhatAForkHandsBack:
-    def test_is_a_result_or_an_error_with_its_place(self) -> None:
-        assert decoder_process._work_out(tell_process, b"", (), {})[0] is False
-        assert decoder_process._work_out(len, b"abc", (), {}) == (False, 3)
-        has_failed, error = decoder_process._work_out(fail, b"", (), {})
-        assert (has_failed, str(error)) == (True, "a bug")
-        assert "in fail" in error.__notes__[0]
-        assert isinstance(decoder_process._work_out(run_out_of_memory, b"", (), {})[1], PayloadTooLarge)
