@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import time, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
+from tests.conftest import running
+
+from gridloom.ancillary.gates import TenderGates
 from gridloom.app import (
-    _health_checks,
-    _make_gates,
-    _make_shares,
-    _reserve_minutes,
     create_app,
     create_edge,
 )
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.kernel.shares import ShareLimits
 from gridloom.platform.audit.recording import record_audit
+from gridloom.platform.http.caller import Caller
 from gridloom.platform.http.run import POSITION
 from gridloom.platform.identity.authorization import reauthorize_replay
 from gridloom.platform.worker.transport_security import WithTransportSecurity
@@ -28,17 +29,7 @@ from gridloom.settings import Settings
 PRODUCTION = Settings(environment="production", port=8123)
 
 
-def names_of_checks(settings: Settings) -> list[str]:
-    return [check.__name__ for check in _health_checks(settings, None).checks]
-
-
 class TestAService:
-    def test_watches_its_disk_where_the_database_is_its_own_and_else_the_nodes(self, tmp_path: Path):
-        own = names_of_checks(replace(PRODUCTION, is_embedded=True, home=tmp_path))
-        another = names_of_checks(PRODUCTION)
-        assert ("check_disk" in own, "check_nodes" in own) == (True, False)
-        assert ("check_disk" in another, "check_nodes" in another) == (False, True)
-
     def test_tells_browsers_to_stay_with_https_where_it_is_reached_so(self):
         for environment, address, is_told in (
             ("production", "https://grid.example", True),
@@ -50,33 +41,31 @@ class TestAService:
 
     def test_has_the_limits_that_are_set_and_counts_for_all_its_workers(self):
         limits = replace(ShareLimits(), requests_per_minute=7)
-        made = _make_shares(replace(PRODUCTION, shares=limits))
+        made = create_edge(replace(PRODUCTION, shares=limits)).shares
         assert (made.limits, made.replica.rpartition(":")[2]) == (limits, "8123")
         assert create_edge(Settings(environment="sandbox")).shares.replica.endswith(":8000")
 
-    def test_closes_gates_when_the_settings_say(self):
-        gates = _make_gates(
-            replace(
-                PRODUCTION,
-                gate_closure_fcr=time(8, 1),
-                gate_closure_afrr_capacity=time(9, 2),
-                gate_closure_afrr_energy_minutes=26,
-                gate_opening=time(10, 3),
-                gate_opening_fcr_days=15,
-                gate_opening_afrr_days=8,
-            )
+    async def test_closes_gates_and_keeps_reserve_for_as_long_as_the_settings_say(self, settings):
+        changed = replace(
+            settings,
+            gate_closure_fcr=time(8, 1),
+            gate_closure_afrr_capacity=time(9, 2),
+            gate_closure_afrr_energy_minutes=26,
+            gate_opening=time(10, 3),
+            gate_opening_fcr_days=15,
+            gate_opening_afrr_days=8,
+            reserve_minutes_fcr=16,
+            reserve_minutes_afrr=61,
+            reserve_minutes_afrr_energy=31,
         )
+        async with running(changed) as made:
+            gates, kept = made.resources[TenderGates], made.resources[ReserveMinutes]
         assert (gates.fcr_day_before, gates.afrr_capacity_day_before, gates.opens_at) == (
             time(8, 1),
             time(9, 2),
             time(10, 3),
         )
         assert (gates.afrr_energy_lead, gates.fcr_days_ahead, gates.afrr_days_ahead) == (timedelta(minutes=26), 15, 8)
-
-    def test_reserves_as_many_minutes_as_the_settings_say(self):
-        kept = _reserve_minutes(
-            replace(PRODUCTION, reserve_minutes_fcr=16, reserve_minutes_afrr=61, reserve_minutes_afrr_energy=31)
-        )
         assert (kept.fcr, kept.afrr, kept.afrr_energy) == (16, 61, 31)
 
     def test_exempts_the_simulator_of_its_own_sandbox_from_limits(self, tmp_path: Path):
@@ -84,18 +73,19 @@ class TestAService:
         write_credentials(tmp_path, credentials)
         ours = Settings(environment="sandbox", home=tmp_path, simulator=True)
         exempt = {member_name(credentials, slug) for slug in ("operator", *(one.slug for one in ORGANISATIONS))}
-        assert _make_shares(ours)._exempt_usernames == exempt
+
+        def is_exempt(settings: Settings, username: str) -> bool:
+            person = Caller(uuid4(), "USER", uuid4(), "OPERATOR", "ADMIN", frozenset(), uuid4(), username, "")
+            return create_edge(settings).shares.holder_of(person) is None
+
+        assert all(is_exempt(ours, username) for username in exempt)
+        assert not is_exempt(ours, "another")
         for other in (
             replace(ours, simulator=False),
             replace(ours, environment="production"),
             replace(ours, home=tmp_path / "other"),
         ):
-            assert _make_shares(other)._exempt_usernames == frozenset()
-
-    def test_says_which_replicas_are_left_out_where_there_are_some(self):
-        replicas: Any = SimpleNamespace(all=())
-        assert "check_replicas" not in names_of_checks(PRODUCTION)
-        assert "check_replicas" in [check.__name__ for check in _health_checks(PRODUCTION, replicas).checks]
+            assert not any(is_exempt(other, username) for username in exempt)
 
     async def test_records_its_changes_and_gives_no_stored_answer_to_who_may_not_have_it_any_more(self, app):
         assert (app.audit, app.check_replay) == (record_audit, reauthorize_replay)
