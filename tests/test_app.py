@@ -41,9 +41,10 @@ class TestAService:
 
     def test_has_the_limits_that_are_set_and_counts_for_all_its_workers(self):
         limits = replace(ShareLimits(), requests_per_minute=7)
-        made = create_edge(replace(PRODUCTION, shares=limits)).shares
+        without_database = replace(PRODUCTION, shares=limits)
+        made = create_edge(without_database).shares
         assert (made.limits, made.replica.rpartition(":")[2]) == (limits, "8123")
-        assert create_edge(Settings(environment="sandbox")).shares.replica.endswith(":8000")
+        assert create_edge(replace(without_database, port=8000)).shares.replica.endswith(":8000")
 
     async def test_closes_gates_and_keeps_reserve_for_as_long_as_the_settings_say(self, settings):
         changed = replace(
@@ -74,9 +75,9 @@ class TestAService:
         ours = Settings(environment="sandbox", home=tmp_path, simulator=True)
         exempt = {member_name(credentials, slug) for slug in ("operator", *(one.slug for one in ORGANISATIONS))}
 
-        def is_exempt(settings: Settings, username: str) -> bool:
+        def is_exempt(without_database: Settings, username: str) -> bool:
             person = Caller(uuid4(), "USER", uuid4(), "OPERATOR", "ADMIN", frozenset(), uuid4(), username, "")
-            return create_edge(settings).shares.holder_of(person) is None
+            return create_edge(without_database).shares.holder_of(person) is None
 
         assert all(is_exempt(ours, username) for username in exempt)
         assert not is_exempt(ours, "another")

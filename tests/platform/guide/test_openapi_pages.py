@@ -22,8 +22,8 @@ class TestTheInterface:
         ],
     )
     def test_names_where_it_is_served(self, sandbox: str, servers: list[Any]) -> None:
-        settings = Settings(base_url=OURS, sandbox_base_url=sandbox)
-        assert OpenApiDocument(create_edge(settings), settings).document["servers"] == servers
+        without_database = Settings(base_url=OURS, sandbox_base_url=sandbox)
+        assert OpenApiDocument(create_edge(without_database), without_database).document["servers"] == servers
 
 
 class TestAPage:
