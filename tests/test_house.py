@@ -14,6 +14,7 @@ import pytest
 from sdk.generate import generate
 
 import gridloom
+from gridloom.app import ROUTE_MODULES, SANDBOX_ROUTE_MODULES
 from gridloom.commands.operator import openapi_json
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
@@ -180,10 +181,22 @@ class TestATestsPause:
 
 class TestDecisions:
     def test_are_numbered_without_gaps_in_name_and_title(self):
-        records = sorted((SOURCE.parents[1] / "docs" / "decisions").glob("*.md"))
+        directory = SOURCE.parents[1] / "docs" / "decisions"
+        records = sorted(directory.glob("[0-9]*.md"))
         assert [path.name[:5] for path in records] == [f"{number:04}-" for number in range(1, len(records) + 1)]
         titles = [path.read_text().split(maxsplit=2)[:2] for path in records]
         assert titles == [["#", f"{number}."] for number in range(1, len(records) + 1)]
+        listed = re.findall(r"^\| \[\d+\]\((.*?)\)", (directory / "README.md").read_text(), re.M)
+        assert listed == [path.name for path in records], "add it to docs/decisions/README.md"
+
+
+class TestARouteModule:
+    def test_is_mounted_by_the_application(self):
+        """A module that declares operations and is in no list of the application answers nothing."""
+        mounted = {Path(module.__file__ or "") for module in (*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES)}
+        declaring = {path for path in MODULES if re.search(r"^@operation\(", path.read_text(), re.M)}
+        forgotten = sorted(path.relative_to(SOURCE).as_posix() for path in declaring - mounted)
+        assert forgotten == [], "add it to ROUTE_MODULES"
 
 
 class TestALockedType:
