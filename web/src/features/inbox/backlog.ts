@@ -17,7 +17,7 @@ import { type Item, itemsOf, type Placed, WANTED } from './items'
 
 const KEPT_DAYS = 30
 const AFTER_LOAD_MS = 1500
-const OPERATOR_ONLY = ['delivery.reserve-shortfall', 'delivery.run-failed']
+const OPERATOR_ONLY = ['delivery.reserve-shortfall', 'delivery.run-failed', 'feed.late', 'feed.failed', 'feed.differs']
 const NOT_OPERATOR = [
   'ancillary.result',
   'schedule.updated',

@@ -145,3 +145,18 @@ describe('the inbox', () => {
     expect(energy?.title).toBe('aFRR energy: **1 of 2 bids accepted**, Weser')
   })
 })
+
+describe('a deviation', () => {
+  test.each([
+    [500, 0, '0.5 MWh not exported'],
+    [0, 500, '0.5 MWh exported without being asked'],
+    [0, -500, '0.5 MWh imported without being asked'],
+    [-1000, -400, '0.6 MWh not imported'],
+    [400, 1000, '0.6 MWh too much exported'],
+    [400, -100, '0.5 MWh the wrong way'],
+  ])('of %d asked and %d measured says which way it went', (asked, delivered, words) => {
+    const data = { asked, delivered, start: '2026-11-16T09:00:00Z' }
+    const [item] = itemsOf([event('dispatch.deviation', 'physical-assets/stade', data)], names)
+    expect(item?.title).toStartWith(words)
+  })
+})

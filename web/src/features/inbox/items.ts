@@ -4,6 +4,8 @@ import { decimal, euro, plural, words } from '../../shared/format'
 import { dayOf, QUARTER_MS } from '../../shared/time/marketDay'
 import { dayInWords, monthInWords } from '../../shared/time/words'
 import type { IconName } from '../../shared/ui/Icon'
+import { CONNECTED_MAKERS } from './connectedItems'
+import { idOf, number, text } from './values'
 
 export interface Item {
   key: string
@@ -49,16 +51,19 @@ export const WANTED = [
   'delivery.reserve-shortfall',
   'delivery.run-failed',
   'dispatch.deviation',
+  'dispatch.not-followed',
+  'order.executed',
+  'order.not-executed',
+  'order.overdue',
+  'feed.late',
+  'feed.failed',
+  'feed.differs',
 ] as const
 
 /** An event in the order of its organisation. */
 export type Placed = PlatformEvent
 
-type Maker = (event: Placed, names: Names) => Item | null
-
-const idOf = (subject: string): string => subject.split('/')[1] ?? ''
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const number = (value: unknown): number => (typeof value === 'number' ? value : Number(value) || 0)
+export type Maker = (event: Placed, names: Names) => Item | null
 
 /** One row a thing: of several events about it the newest is shown. */
 export function itemsOf(events: Placed[], names: Names): Item[] {
@@ -81,6 +86,7 @@ export function itemsOf(events: Placed[], names: Names): Item[] {
 }
 
 const MAKERS: Record<string, Maker> = {
+  ...CONNECTED_MAKERS,
   'auction.cleared': (event, names) => {
     const id = idOf(event.subject)
     const auction = names.auction(id)
@@ -311,8 +317,8 @@ const MAKERS: Record<string, Maker> = {
       time: Date.parse(event.time),
       icon: 'outage',
       tone: 'danger',
-      title: `${decimal(Math.abs(asked - delivered), 1)} MWh of **${names.battery(id)}** were not delivered`,
-      note: `${names.tellDay(start)} from ${names.tellTime(start)}: ${decimal(asked, 1)} asked, ${decimal(delivered, 1)} measured`,
+      title: `${deviationInWords(asked, delivered)}: **${names.battery(id)}**`,
+      note: `${names.tellDay(start)} from ${names.tellTime(start)}: ${decimal(asked, 1)} MWh asked, ${decimal(delivered, 1)} measured`,
       told: 'What was measured is far from what was dispatched. Unless it was announced the difference is the owner’s imbalance.',
       place: { label: 'Open the battery', to: `/physical-assets/${id}` },
       fix: {
@@ -323,6 +329,15 @@ const MAKERS: Record<string, Maker> = {
       },
     }
   },
+}
+
+/** A battery that exports where nothing was asked has not failed to deliver. Export is positive. */
+function deviationInWords(asked: number, delivered: number): string {
+  const amount = `${decimal(Math.abs(asked - delivered), 1)} MWh`
+  if (asked === 0) return `${amount} ${delivered > 0 ? 'exported' : 'imported'} without being asked`
+  if (Math.sign(asked) !== Math.sign(delivered) && delivered !== 0) return `${amount} the wrong way`
+  const isLess = Math.abs(delivered) < Math.abs(asked)
+  return `${amount} ${isLess ? 'not' : 'too much'} ${asked > 0 ? 'exported' : 'imported'}`
 }
 
 const REASONS: Record<string, string> = {
