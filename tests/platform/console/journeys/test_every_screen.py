@@ -50,6 +50,7 @@ def screens_of(username: str, scene: Scene) -> list[str]:
             "/settlement",
             *parts,
             "/administration/organisations",
+            "/administration/feeds",
         ]
     won, lost = (f"/auctions/{scene.auctions[name]}" for name in ("won", "lost"))
     battery = f"/virtual-batteries/{scene.virtual_asset_id}"

@@ -38,6 +38,20 @@ class TestTheOperator:
                 await page.get_by_role("button", name="CSV").click()
             assert b"Stade,TenneT" in (await (await started.value).path()).read_bytes()
 
+    async def test_is_told_which_setting_a_feed_lacks_and_sees_what_a_run_found(self, open_tab: OpenTab):
+        async with open_tab("operator") as tab:
+            page = tab.page
+            await tab.open("/administration/feeds", "Administration")
+            tab.expect_refusal(409)
+            entsoe = page.get_by_role("row", name=re.compile("^ENTSO-E"))
+            await expect(entsoe).to_contain_text("not configured")
+            await entsoe.get_by_role("button", name="Switch on").click()
+            await expect(entsoe).to_contain_text("GRIDLOOM_ENTSOE_TOKEN")
+            await page.get_by_role("button", name="Series and runs of SMARD").click()
+            await expect(page.get_by_role("row", name=re.compile("^Day-ahead price"))).to_be_visible()
+            await expect(page.get_by_text("It was not asked yet.")).to_be_visible()
+            await tab.check()
+
     async def test_compares_the_last_quarter_hour_that_is_over(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("operator") as tab:
             await tab.open("/delivery")

@@ -9,6 +9,7 @@ import type { ScreenProps } from '../../shell/screenProps'
 import { APIKeys } from './APIKeys'
 import './administration.css'
 import { AuditLog } from './AuditLog'
+import { Feeds } from './Feeds'
 import { Invitations } from './Invitations'
 import { Members } from './Members'
 import { Organisations } from './Organisations'
@@ -39,6 +40,13 @@ const PARTS: Part[] = [
     label: 'Organisations',
     component: Organisations,
     isShown: (session) => manages(session) && session.organisationKind === 'OPERATOR',
+  },
+  {
+    path: 'feeds',
+    label: 'Feeds',
+    component: Feeds,
+    isShown: (session) =>
+      session.organisationKind === 'OPERATOR' && session.user.permissions.includes('Create:settlements'),
   },
   { path: 'password', label: 'Password', component: Password, isShown: () => true },
 ]

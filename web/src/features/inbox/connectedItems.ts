@@ -44,7 +44,7 @@ const feedItem =
       title: `Feed **${text(event.data.feed)}** ${word}`,
       note: series.map((one) => words(one)).join(', '),
       told: told(event),
-      place: { label: 'Open the overview', to: '/' },
+      place: { label: 'Open the feeds', to: '/administration/feeds' },
       fix: null,
     }
   }
