@@ -30,6 +30,7 @@ describe('a sentence of the service', () => {
   })
 
   test('keeps what is no code', () => {
+    expect(said('entsoe needs GRIDLOOM_ENTSOE_TOKEN.')).toBe('entsoe needs GRIDLOOM_ENTSOE_TOKEN.')
     expect(said('FCR of TenneT: 6 MW, PDF and CSV.')).toBe('FCR of TenneT: 6 MW, PDF and CSV.')
   })
 })

@@ -89,7 +89,7 @@ export function inWords(sentence: string, zone: Zone): string {
   return readable(sentence, zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
-    .replace(CONSTANT, (name) => SERIES[name] ?? words(name).toLowerCase())
+    .replace(CONSTANT, (name) => (name.startsWith('GRIDLOOM_') ? name : (SERIES[name] ?? words(name).toLowerCase())))
 }
 
 /** What is said of each of several fields, once where it is the same. */
