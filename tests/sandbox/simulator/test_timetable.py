@@ -33,16 +33,16 @@ class TestWhatTheClockHasPassed:
             (4, 0): [True],
             (7, 30): [False],
             (8, 0): [True, True, True, False],
-            (8, 15): [True],
-            (9, 45): [True, False, False],
-            (10, 30): [True, False],
+            (8, 15): [True, True],
+            (9, 45): [True, True, False, False],
+            (10, 30): [True, True, False],
             (11, 30): [False, False],
             (12, 0): [True],
-            (12, 45): [True, False],
-            (15, 30): [True, False],
+            (12, 45): [True, True, False, False],
+            (15, 30): [True, True, False],
             (16, 0): [True, False, False],
             (20, 0): [True, False],
-            (22, 30): [True, False],
+            (22, 30): [True, True, False],
         }
 
 

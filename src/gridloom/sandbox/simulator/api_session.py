@@ -39,6 +39,10 @@ class ApiSession:
     async def get(self, target: str) -> Any:
         return msgspec.json.decode((await self.client.call("GET", target)).content)
 
+    async def get_with_etag(self, target: str) -> tuple[Any, str]:
+        reply = await self.client.call("GET", target)
+        return msgspec.json.decode(reply.content), reply.headers["etag"]
+
     async def post(self, target: str, body: Any, key: str) -> Any:
         """Under a key made of the seed, the step and what is done: sent again after a crash it changes nothing."""
         headers = {"Idempotency-Key": key, "Content-Type": JSON}

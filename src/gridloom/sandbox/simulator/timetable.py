@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
+from gridloom.kernel.market_stages import Stage
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
 from gridloom.sandbox.simulator.participants import operator, owners, traders, trading
 from gridloom.sandbox.simulator.step_context import StepContext
@@ -50,25 +51,36 @@ publish_first_auction: Final = _for_day(1, operator.publish_auction, IntradayAuc
 publish_second_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.SECOND)
 publish_third_auction: Final = _for_day(0, operator.publish_auction, IntradayAuction.THIRD)
 """For the hours from noon on, on the day itself."""
+sell_at_first_auction: Final = _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)
+sell_at_second_auction: Final = _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)
+clear_fcr: Final = _for_day(1, operator.clear_orders, Stage.FCR)
+clear_afrr: Final = _for_day(1, operator.clear_orders, Stage.AFRR)
+clear_day_ahead: Final = _for_day(1, operator.clear_orders, Stage.DAY_AHEAD)
+clear_first_auction: Final = _for_day(1, operator.clear_orders, Stage.IDA1)
+clear_second_auction: Final = _for_day(1, operator.clear_orders, Stage.IDA2)
+clear_third_auction: Final = _for_day(0, operator.clear_orders, Stage.IDA3)
 
 TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
     (0, 0): ((begin_day,), (publish_intraday, trading.trade_intraday)),
     (4, 0): ((publish_intraday,),),
     (7, 30): ((_for_day(1, owners.offer_reserves),),),  # their gates are at 8:00 and 9:00
     (8, 0): ((publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),),
-    (8, 15): ((publish_fcr,),),
+    (8, 15): ((publish_fcr, clear_fcr),),
     (9, 45): (
-        (publish_afrr, _for_day(1, owners.report_results)),
+        (publish_afrr, clear_afrr, _for_day(1, owners.report_results)),
         (_for_day(0, operator.offer_auctions),),
     ),
-    (10, 30): ((publish_third_auction, partial(traders.bid, is_last=False)),),
+    (10, 30): ((publish_third_auction, clear_third_auction, partial(traders.bid, is_last=False)),),
     (11, 30): ((_for_day(1, traders.take_what_was_won),), (_for_day(1, traders.plan),)),
     (12, 0): ((publish_intraday,),),
-    (12, 45): ((publish_day_ahead, _for_day(1, trading.sell_day_ahead)),),
-    (15, 30): ((publish_first_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)),),
+    (12, 45): (
+        (publish_day_ahead, clear_day_ahead, _for_day(1, trading.sell_day_ahead)),
+        (_for_day(1, trading.order_first_auction),),
+    ),
+    (15, 30): ((publish_first_auction, clear_first_auction, sell_at_first_auction),),
     (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls),),
     (20, 0): ((publish_intraday, partial(traders.bid, is_last=True)),),
-    (22, 30): ((publish_second_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)),),
+    (22, 30): ((publish_second_auction, clear_second_auction, sell_at_second_auction),),
 }
 """By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all.
 Groups of actions one after the other; those of a group do not depend on each other and run concurrently. Actions share
@@ -86,6 +98,12 @@ CATCH_UP_ACTIONS: Final = frozenset(
         publish_first_auction,
         publish_second_auction,
         publish_third_auction,
+        clear_fcr,
+        clear_afrr,
+        clear_day_ahead,
+        clear_first_auction,
+        clear_second_auction,
+        clear_third_auction,
     }
 )
 """Actions that can still be done when the clock has passed their time."""

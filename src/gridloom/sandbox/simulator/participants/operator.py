@@ -9,12 +9,14 @@ from itertools import compress
 from typing import Any
 
 from gridloom.kernel.balancing import Direction
+from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_window, period_count
 from gridloom.kernel.window import Window
 from gridloom.sandbox.simulator import publishing
 from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.sandbox.simulator.market.balancing import SimulatedBlock, blocks_of
 from gridloom.sandbox.simulator.market.calendar import periods_of
+from gridloom.sandbox.simulator.market.exchange import clear_order, stage_prices
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction, periods_of_third
 from gridloom.sandbox.simulator.participants.strategies import USUAL
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, expected_value
@@ -31,6 +33,8 @@ from gridloom.sandbox.simulator.scenario import (
 from gridloom.sandbox.simulator.state import Award, OpenAuction, SimulatedHolding
 from gridloom.sandbox.simulator.step_context import StepContext
 
+MAX_RESULTS = 50
+"""In one request."""
 HURDLE_SHARE = 0.6
 """Of what the operator expects a day to be worth."""
 
@@ -185,6 +189,21 @@ async def publish_fcr(scene: StepContext, day: date) -> None:
 
 async def publish_afrr(scene: StepContext, day: date) -> None:
     await publishing.publish(scene.operator, publishing.afrr_rows(scene.board.seed_of(day), day))
+
+
+# --- orders ----------------------------------------------------------------------------------------------------------
+
+
+async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
+    """The orders that wait at a stage whose gate has passed, at its prices; none was placed in the world's past."""
+    if scene.is_past:
+        return
+    waiting = await scene.operator.get(f"/orders?stage={stage}&delivery-day={day}")
+    prices = await asyncio.to_thread(stage_prices, scene.board, stage, day) if waiting else {}
+    results = [clear_order(order, prices) for order in waiting]
+    for first in range(0, len(results), MAX_RESULTS):
+        key = scene.key(f"orders/{stage}/{day}/{first}")
+        await scene.operator.post("/orders/results", results[first : first + MAX_RESULTS], key)
 
 
 # --- settlement ------------------------------------------------------------------------------------------------------

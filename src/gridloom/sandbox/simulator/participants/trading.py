@@ -56,8 +56,51 @@ def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray
     return rows, left
 
 
+async def order_first_auction(scene: StepContext, day: date) -> None:
+    """Those who sell at the first intraday auction order to sell half of what they have left, at any price.
+
+    What is refused stays open for later. In the world's past they record their trades instead.
+    """
+    if scene.is_past:
+        return
+    left = scene.memory.unsold.get(day.isoformat(), {})
+    for trader in TRADERS:
+        if STRATEGIES[trader.slug].intraday_auction is not IntradayAuction.FIRST:
+            continue
+        held = _pick_held(scene, trader.slug, left)
+        market = ("IDA1", "INTRADAY_AUCTION", [0.0] * len(periods_of(day)))
+        _, unsold = _sell_share(trader.slug, 0.5, held, day, market)
+        for asset_id, volumes in held.items():
+            sold = np.array(volumes) - np.array(unsold[asset_id])
+            if sold.any() and await _place_order(scene, trader.slug, asset_id, day, sold):
+                left[asset_id] = unsold[asset_id]
+
+
+async def _place_order(scene: StepContext, slug: str, asset_id: str, day: date, sold_mwh: np.ndarray) -> bool:
+    """Whether the order that sells this beyond the position before it stands."""
+    voice = scene.voices[slug]
+    organisation = f"/organisations/{voice.organisation_id}"
+    try:
+        stages, etag = await voice.get_with_etag(f"{organisation}/virtual-assets/{asset_id}/markets?delivery-day={day}")
+        before_kw = {point["time"]: point["power"] for point in stages[-1]["position"]}
+        schedule = [
+            {"time": written(time), "power": round(before_kw[written(time)] + 4000 * volume, 6)}
+            for time, volume in zip(periods_of(day), sold_mwh.tolist(), strict=True)
+        ]
+        order = {"virtualAssetID": asset_id, "ifMatch": etag, "stage": "IDA1", "deliveryDay": day.isoformat()}
+        order |= {"schedule": schedule, "atAnyPrice": True}
+        await voice.post(f"{organisation}/orders", [order], scene.key(f"order/IDA1/{asset_id}"))
+    except RequestRejected as problem:
+        record_rejection(f"order of {slug} at IDA1", problem)
+        return False
+    return True
+
+
 async def sell_at_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
-    """Those who sell at this intraday auction offer half of what they have left."""
+    """Those who sell at this intraday auction offer half of what they have left; at the first one by an order, which
+    they have placed before its gate."""
+    if auction is IntradayAuction.FIRST and not scene.is_past:
+        return
     left, prices = scene.memory.unsold.get(day.isoformat(), {}), scene.board.auction(day, auction).tolist()
     market, trades = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices), list[Trades]()
     for trader in TRADERS:
