@@ -113,6 +113,8 @@ KNOWN: dict[str, Any] = {
     f"/organisations/{OURS}/virtual-assets": [{"id": VIRTUAL, "name": "Elbe"}, {"id": SECOND, "name": "Weser"}],
     f"/organisations/{OTHERS}/virtual-assets": [{"id": SECOND, "name": "Rhein"}],
     f"/organisations/{OURS}/portfolios": [{"id": THING, "name": "North"}],
+    f"/organisations/{OURS}/orders": [{"id": SECOND}, {"id": THING}],
+    f"POST /organisations/{OURS}/orders": [{"id": THING}],
     f"/physical-assets/{BATTERY}/unavailability": [{"id": SECOND}, {"id": THING}],
     "/webhooks": [{"id": SECOND}, {"id": THING}],
     "/auctions": [{"id": THING}],

@@ -28,6 +28,12 @@ CHANGES = {
     " --charge 10 --discharge 20 --energy 30 --yes -o json": (
         f"POST /physical-assets/{BATTERY}/unavailability {UNAVAILABILITY}"
     ),
+    f"markets cancel {THING[-8:]}": f"DELETE /organisations/{OURS}/orders/{THING}",
+    "markets order Elbe AFRR --reserve POS_08_12:1000:12.5:180 --yes": (
+        f'POST /organisations/{OURS}/orders [{{"deliveryDay": "2026-11-19", "ifMatch": "\\"seen-before\\"", "reserves": '
+        '[{"capacity": 1000.0, "capacityPrice": 12.5, "energyPrice": 180.0, "product": "POS_08_12"}], '
+        f'"stage": "AFRR", "virtualAssetID": "{VIRTUAL}"}}]'
+    ),
     f"webhooks delete {THING[-8:]}": f"DELETE /webhooks/{THING} if {ETAG}",
     f"webhooks rotate {THING[-8:]}": f"POST /webhooks/{THING}/secret {{}}",
     "webhooks create https://example.org/in": 'POST /webhooks {"types": [], "url": "https://example.org/in"}',

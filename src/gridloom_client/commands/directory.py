@@ -23,6 +23,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "virtual": (USING, "virtual_assets:app", "Virtual batteries of your organisation."),
     "portfolios": (USING, "portfolios:app", "Groups of virtual batteries."),
     "schedule": (USING, "scheduling.schedule:app", "What a virtual battery does: set, optimise."),
+    "markets": (USING, "markets:app", "The markets of a day: day, order, orders, cancel."),
     "prices": (USING, "prices:prices", "A day's prices, published and forecast."),
     "revenue": (USING, "revenue:revenue", "What assets earned."),
     "statement": (USING, "revenue:statement", "Who pays and who earns."),

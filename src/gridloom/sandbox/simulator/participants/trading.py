@@ -87,7 +87,7 @@ async def _place_order(scene: StepContext, slug: str, asset_id: str, day: date, 
             {"time": written(time), "power": round(before_kw[written(time)] + 4000 * volume, 6)}
             for time, volume in zip(periods_of(day), sold_mwh.tolist(), strict=True)
         ]
-        order = {"virtualAssetID": asset_id, "ifMatch": etag, "stage": "IDA1", "deliveryDay": day.isoformat()}
+        order: Row = {"virtualAssetID": asset_id, "ifMatch": etag, "stage": "IDA1", "deliveryDay": day.isoformat()}
         order |= {"schedule": schedule, "atAnyPrice": True}
         await voice.post(f"{organisation}/orders", [order], scene.key(f"order/IDA1/{asset_id}"))
     except RequestRejected as problem:

@@ -1,0 +1,194 @@
+"""`gridloom markets`: the markets of a delivery day, and orders at their stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from gridloom_client.commands.scheduling.points import read_points
+from gridloom_client.commands.terminal.asking import agree, read_text
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
+from gridloom_client.commands.terminal.finding import choose_organisation, find_id, find_virtual
+from gridloom_client.commands.terminal.options import (
+    USUAL,
+    AssetName,
+    Confirmed,
+    ListedID,
+    Options,
+    OwnerName,
+    connect,
+)
+from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.windows import choose_day, read_day, service_time
+from gridloom_client.literals import Stage
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import MarketStage
+
+app = CommandGroup(name="markets", help="The markets of a day: day, order, orders, cancel.", group="Using the platform")
+
+
+@app.command
+def day(asset: AssetName, *, day: str | None = None, organisation: OwnerName = None, options: Options = USUAL) -> None:
+    """Show what stands at each stage of a delivery day, and what it earned.
+
+    For example:
+
+        gridloom markets day "Elbe 1"
+        gridloom markets day 099a8057 --day 2026-11-17 -o json
+
+    Parameters
+    ----------
+    day
+        Which delivery day: a date, today or tomorrow; tomorrow when left out, or the asset's day nearest to it.
+    """
+    with connect(options) as client:
+        found = find_virtual(client, asset, organisation)
+        seen = client.virtual_assets.get(found.organisation_id, found.id)
+        wanted = choose_day(day, service_time(client), (seen.start, seen.end), days_ahead=1)
+        stages = client.markets.day(found.organisation_id, found.id, delivery_day=wanted)
+    if print_data(stages, options):
+        return
+    titles = ["Stage", "Gate", "Status", "Earned EUR", "Sold MWh", "Bought MWh", "Reserved kW", "Order"]
+    print_table(f"{found.name} on {wanted}", titles, [_list_cells(stage) for stage in stages], options)
+    show_lines(*(f"{stage.stage}: {stage.problem.detail}" for stage in stages if stage.problem is not None))
+
+
+def _list_cells(stage: MarketStage) -> list[Any]:
+    reserved = max((one.capacity for one in stage.reserved), default=None)
+    return [
+        stage.stage,
+        stage.gate,
+        stage.status,
+        stage.earned,
+        stage.traded.sold,
+        stage.traded.bought,
+        reserved,
+        stage.order_id,
+    ]
+
+
+@app.command
+def order(
+    asset: AssetName,
+    stage: Stage,
+    file: Path | None = None,
+    *,
+    day: str | None = None,
+    reserve: Annotated[Sequence[str], Parameter(negative="")] = (),
+    minimum_surplus: float = 0.0,
+    at_any_price: Annotated[bool, Parameter(negative="")] = False,
+    fee: float = 0.0,
+    apply: Annotated[bool, Parameter(negative="")] = False,
+    yes: Confirmed = False,
+    organisation: OwnerName = None,
+    options: Options = USUAL,
+) -> None:
+    """Order at a stage: the position after an auction from a CSV file, or reserves; asks first.
+
+    For example:
+
+        gridloom markets order "Elbe 1" IDA1 position.csv --minimum-surplus 50 --apply
+        gridloom markets order "Elbe 1" FCR --reserve NEGPOS_08_12:1000:60
+        gridloom markets order "Elbe 1" AFRR --reserve POS_08_12:1000:12.5:180 --yes
+
+    Parameters
+    ----------
+    file
+        Two columns, time and power in kW, positive is sold; standard input when left out. Periods left out are held.
+    day
+        Which delivery day; tomorrow when left out.
+    reserve
+        Of FCR and AFRR, as PRODUCT:KW:CAPACITYPRICE and for aFRR :ENERGYPRICE; again for further products.
+    minimum_surplus
+        EUR that it has to earn.
+    at_any_price
+        Execute it whatever it earns.
+    fee
+        EUR/MWh traded that its surplus bears.
+    apply
+        Schedule the position once it is executed.
+    """
+    asked: dict[str, Any] = {"stage": stage}
+    if stage in ("FCR", "AFRR"):
+        asked["reserves"] = [_read_reserve(text) for text in reserve]
+    else:
+        points = read_points(read_text(file, "times and positions"), 1)
+        asked |= {"schedule": points, "minimumSurplus": minimum_surplus, "atAnyPrice": at_any_price}
+        asked |= {"fee": fee, "apply": apply}
+    with connect(options) as client:
+        found = find_virtual(client, asset, organisation)
+        wanted = choose_day(day, service_time(client), days_ahead=1)
+        seen = client.markets.day.answer(found.organisation_id, found.id, delivery_day=wanted)
+        asked |= {"virtualAssetID": found.id, "deliveryDay": wanted, "ifMatch": seen.etag}
+        if not agree(f"Order at {stage} for {wanted}?", yes=yes):
+            show_lines("Nothing was ordered.", to_stderr=options.form != "table")
+            return
+        [placed] = client.markets.order(found.organisation_id, [asked])
+        made = client.markets.get(found.organisation_id, placed.id)
+    if not print_one(made, options):
+        show_lines(f"The order {made.id} stands; it can be cancelled until {made.gate:%d %b %H:%M} UTC.")
+
+
+def _read_reserve(text: str) -> dict[str, Any]:
+    product, *numbers = text.split(":")
+    names = ("capacity", "capacityPrice", "energyPrice")
+    try:
+        if not 2 <= len(numbers) <= 3:
+            raise ValueError
+        return {"product": product, **dict(zip(names, map(float, numbers), strict=False))}
+    except ValueError:
+        raise Misunderstood(f"{text} is no reserve; expected one such as NEGPOS_08_12:1000:60.") from None
+
+
+@app.command
+def orders(
+    *,
+    day: str | None = None,
+    stage: Stage | None = None,
+    organisation: OwnerName = None,
+    options: Options = USUAL,
+) -> None:
+    """List your organisation's orders.
+
+    For example:
+
+        gridloom markets orders --day tomorrow
+        gridloom markets orders --stage IDA1 -o csv
+
+    Parameters
+    ----------
+    day
+        Only those for this delivery day.
+    stage
+        Only those at this stage.
+    """
+    with connect(options) as client:
+        owner = choose_organisation(client, organisation)
+        wanted = None if day is None else read_day(day, service_time(client))
+        found = list(client.markets.orders(owner, delivery_day=wanted, stage=stage))
+    if print_data(found, options):
+        return
+    rows = [(one.id, one.virtual_asset_id, one.delivery_day, one.stage, one.status, one.placed_at) for one in found]
+    print_table("Orders", ["ID", "Virtual asset", "Day", "Stage", "Status", "Placed"], rows, options)
+
+
+@app.command
+def cancel(order: ListedID, *, organisation: OwnerName = None, options: Options = USUAL) -> None:
+    """Cancel an order before the gate of its stage.
+
+    For example:
+
+        gridloom markets cancel 099a8057
+    """
+    with connect(options) as client:
+        owner = choose_organisation(client, organisation)
+        since = (service_time(client) - timedelta(days=1)).date()
+        known = [one for one in client.markets.orders(owner) if one.delivery_day >= since]
+        found = find_id(order, known, "order")
+        client.markets.cancel(owner, found)
+    show_lines(f"The order {found} is cancelled.")
