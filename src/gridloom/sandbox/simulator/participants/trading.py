@@ -87,6 +87,10 @@ async def _place_order(scene: StepContext, slug: str, asset_id: str, day: date, 
             {"time": written(time), "power": round(before_kw[written(time)] + 4000 * volume, 6)}
             for time, volume in zip(periods_of(day), sold_mwh.tolist(), strict=True)
         ]
+        standing = next(stage.get("orderID") for stage in stages if stage["stage"] == "IDA1")
+        if standing is not None:  # by this step before it was cut off, or by a person, whose order stays
+            known = await voice.get(f"{organisation}/orders/{standing}")
+            return bool(known["schedule"] == schedule)
         order: Row = {"virtualAssetID": asset_id, "ifMatch": etag, "stage": "IDA1", "deliveryDay": day.isoformat()}
         order |= {"schedule": schedule, "atAnyPrice": True}
         await voice.post(f"{organisation}/orders", [order], scene.key(f"order/IDA1/{asset_id}"))
