@@ -30,8 +30,8 @@ CHANGES = {
     ),
     f"markets cancel {THING[-8:]}": f"DELETE /organisations/{OURS}/orders/{THING}",
     "markets order Elbe AFRR --reserve POS_08_12:1000:12.5:180 --yes": (
-        f'POST /organisations/{OURS}/orders [{{"deliveryDay": "2026-11-19", "ifMatch": "\\"seen-before\\"", "reserves": '
-        '[{"capacity": 1000.0, "capacityPrice": 12.5, "energyPrice": 180.0, "product": "POS_08_12"}], '
+        f'POST /organisations/{OURS}/orders [{{"deliveryDay": "2026-11-19", "ifMatch": "\\"seen-before\\"", '
+        '"reserves": [{"capacity": 1000.0, "capacityPrice": 12.5, "energyPrice": 180.0, "product": "POS_08_12"}], '
         f'"stage": "AFRR", "virtualAssetID": "{VIRTUAL}"}}]'
     ),
     f"webhooks delete {THING[-8:]}": f"DELETE /webhooks/{THING} if {ETAG}",
