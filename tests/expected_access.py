@@ -220,6 +220,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         f"POST {_VIRTUAL}/optimisations": "Create:optimisations",
         f"GET {_VIRTUAL}/optimisations/{{optimisationID}}": "Create:optimisations",
         f"POST {_VIRTUAL}/repairs": "Create:optimisations",
+        f"GET {_VIRTUAL}/headroom": "Read:virtual-assets",
         f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/optimisations": "Create:optimisations",
         "POST /auctions/{auctionID}/valuations": "Create:optimisations",
         "GET /forecasts/day-ahead": SIGNED_IN,

@@ -34,6 +34,7 @@ from gridloom.monitoring import write_routes as monitoring_write_routes
 from gridloom.optimiser import lifespan as optimiser
 from gridloom.optimiser.backtests import routes as backtests
 from gridloom.optimiser.forecasts import routes as forecasts
+from gridloom.optimiser.headroom import routes as headroom
 from gridloom.optimiser.schedules import routes as proposals
 from gridloom.optimiser.valuations import routes as valuations
 from gridloom.physical_assets import routes as physical_assets
@@ -154,6 +155,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     feeds,
     proposals,
     forecasts,
+    headroom,
     valuations,
     backtests,
     market_day,

@@ -55,6 +55,7 @@ FeedStatus: TypeAlias = Literal["COMPLETE", "FAILED", "LATE", "OFF", "WAITING"]
 HealthStatus: TypeAlias = Literal["DEGRADED", "DOWN", "OK", "UNKNOWN"]
 HoldingKind: TypeAlias = Literal["AFRR_CAPACITY", "AFRR_ENERGY", "AUCTION", "FCR", "OWN_SCHEDULE", "VIRTUAL_ASSET"]
 InvitationStatus: TypeAlias = Literal["ACCEPTED", "EXPIRED", "PENDING", "REVOKED"]
+LimitReason: TypeAlias = Literal["AVAILABILITY", "CYCLES", "ENERGY", "GATE", "POWER", "RAMP", "RESERVE"]
 LineType: TypeAlias = Literal[
     "AFRR_CAPACITY",
     "AFRR_ENERGY",

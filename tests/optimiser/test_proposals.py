@@ -96,6 +96,7 @@ async def propose_and_apply(battery: Battery, rng: random.Random, seed: int) -> 
         return "no way"
     assert answer.status_code == 200, answer.text
     proposal = answer.json()
+    assert sum(trip["gain"] for trip in proposal["trips"]) == pytest.approx(proposal["value"], abs=0.01)
     applied = await battery.client.put(
         f"{battery.url}/schedule",
         json={"schedule": proposal["schedule"]},

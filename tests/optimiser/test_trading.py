@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridloom.optimiser.limits import LimitReason, plain_reasons
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats, InfeasibleError
+from gridloom.optimiser.solving.solve import solve
 from gridloom.optimiser.trading.positions import can_run, end_between
 from gridloom.optimiser.trading.replanning import HURDLE_EUR_MWH, LOT_KW, Replanner, hold_end
+from gridloom.optimiser.trading.trips import find_trips
 
 pytestmark = pytest.mark.pure
 
@@ -82,6 +85,34 @@ class TestAPlanAnew:
             day = random_programme(rng, 96)
             lots, exact = (Replanner(lot_kw=size).replan(day, np.zeros(96), 0.0).power_kw for size in (LOT_KW, None))
             assert 0.9 * day.value_eur(exact) <= day.value_eur(lots) <= day.value_eur(exact) + 1e-6
+
+
+class TestTrips:
+    @given(st.integers(0, 10_000))
+    def test_of_a_schedule_gain_what_it_is_worth(self, seed: int) -> None:
+        day = random_programme(np.random.default_rng(seed), 96)
+        found = solve(day)
+        trips = find_trips(day, found.power_kw, plain_reasons(96))
+        assert sum(trip.gain_eur for trip in trips) == pytest.approx(found.value_eur, abs=1e-6)
+        sold_kwh = sum(trip.sold.energy_kwh for trip in trips if trip.sold is not None)
+        assert sold_kwh == pytest.approx(np.maximum(found.power_kw, 0).sum() / 4, abs=1e-3)
+
+    def test_live_on_the_first_purchase_and_name_what_holds_them(self) -> None:
+        """The first sale is of what was there, the others are of the purchases in their order."""
+        price = np.array([50.0] * 4 + [10.0] * 4 + [20.0] * 4 + [90.0] * 8 + [100.0] * 4)
+        day = BatteryProgramme(
+            price, np.full(24, -1000.0), np.full(24, 1000.0), np.zeros(24), np.full(24, 2000.0), 100.0, 1.0, 1.0
+        )
+        power = np.concatenate(
+            [[400.0], np.zeros(3), np.full(4, -1000.0), np.full(4, -1000.0), np.zeros(8), np.full(4, 1000.0)]
+        )
+        first, second, rest = find_trips(day, power, plain_reasons(24))
+        assert (first.bought, first.gain_eur) == (None, pytest.approx(5.0))
+        assert second.bought is not None
+        assert (second.bought.first, second.bought.price_eur_mwh) == (4, pytest.approx(10.0))
+        assert second.gain_eur == pytest.approx(100 - 10)
+        assert set(second.limited_by) == {LimitReason.POWER, LimitReason.ENERGY}
+        assert rest.sold is None
 
 
 class TestAPositionThatCanNoLongerBeRun:

@@ -11,6 +11,7 @@ from gridloom_client.answers import (
     Backtest,
     BacktestDay,
     DayAheadForecast,
+    HeadroomPoint,
     Optimisation,
     PortfolioOptimisation,
     Repair,
@@ -74,6 +75,10 @@ class Optimisations(Resource[M]):
         idempotency_key: str | None = None,
         **window: Unpack[Window],
     ) -> PortfolioOptimisation: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/headroom")
+    def headroom(self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[Window]) -> list[HeadroomPoint]:
+        """How far the power of each quarter-hour may move by itself."""
 
 
 class Forecasts(Resource[M]):

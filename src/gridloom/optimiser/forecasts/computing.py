@@ -18,23 +18,23 @@ from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import lock_prices_as_they_are
 
 
-async def compute_forecast(request: Request, day: date) -> Forecast:
+async def compute_forecast(request: Request, db: Database, day: date) -> Forecast:
     """The stored forecast of a day, else a new one when the caller's organisation has its turn."""
-    stored = await store.read_computed(request.db, DAY_AHEAD, day)
+    stored = await store.read_computed(db, DAY_AHEAD, day)
     if stored is not None:
         return stored
-    async with request.resources[SolverQueue].turn(request) as turn, transaction(request.pool) as db:
+    async with request.resources[SolverQueue].turn(request) as turn, transaction(request.pool) as own_db:
         # What is stored rests on the current prices: none changes before it is committed.
-        await lock_prices_as_they_are(db)
-        await store.lock_day(db, day)
-        stored = await store.read_computed(db, DAY_AHEAD, day)  # another request may have computed it meanwhile
+        await lock_prices_as_they_are(own_db)
+        await store.lock_day(own_db, day)
+        stored = await store.read_computed(own_db, DAY_AHEAD, day)  # another request may have computed it meanwhile
         if stored is not None:
             return stored
-        history = await load_day_table(db, DAY_AHEAD, day, HISTORY_DAYS)
+        history = await load_day_table(own_db, DAY_AHEAD, day, HISTORY_DAYS)
         if not len(history) or (day - history.end).days >= MAX_DAYS_AHEAD:
             raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
         forecast = await turn.solve(lambda _deadline: forecast_day(history, day))
-        await store.store_computed(db, DAY_AHEAD, forecast)
+        await store.store_computed(own_db, DAY_AHEAD, forecast)
         return forecast
 
 

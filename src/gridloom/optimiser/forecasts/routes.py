@@ -18,6 +18,7 @@ from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
 from gridloom.platform.http import SIGNED_IN, QueryParameters, Request, ResponseBody, operation
 from gridloom.platform.http.fields import parameter_error
 
@@ -85,7 +86,7 @@ async def forecast_day_ahead(request: Request, query: ForecastQuery) -> DayAhead
     published = await store.read_forecast(request.db, DAY_AHEAD, day)
     if published is not None:
         return _view_forecast(*published)
-    return _view_forecast(await compute_forecast(request, day), None)
+    return _view_forecast(await compute_forecast(request, request.db, day), None)
 
 
 @operation(
@@ -116,32 +117,38 @@ async def forecast_price_series(request: Request, series: str, query: ForecastQu
         raise NotFound(f"{series} is not forecast. These are: {', '.join((DAY_AHEAD, *FORECAST_SERIES))}.")
     now = await platform_now(request.db)
     day = _choose_day(query, now)
-    return _view_series(series, day, await load_series_forecast(request, series, day, now))
+    return _view_series(series, day, await load_series_forecast(request, request.db, series, day, now))
 
 
-async def load_series_forecast(request: Request, series: str, day: date, now: datetime) -> SeriesForecast:
+async def load_day_ahead_forecast(request: Request, db: Database, day: date) -> Forecast:
+    """As it was published, else made now. Raises PricesMissing."""
+    published = await store.read_forecast(db, DAY_AHEAD, day)
+    return published[0] if published is not None else await compute_forecast(request, db, day)
+
+
+async def load_series_forecast(request: Request, db: Database, series: str, day: date, now: datetime) -> SeriesForecast:
     """Raises PricesMissing where nothing is published that it could be made of."""
     try:
         async with request.resources[SolverQueue].turn(request):
-            return await forecast_series(request.db, series, day, now)
+            return await forecast_series(db, series, day, now)
     except PricesMissing:
-        expected = await _expect_day_ahead(request, STAGE_OF_SERIES[series], day, now)
+        expected = await _expect_day_ahead(request, db, STAGE_OF_SERIES[series], day, now)
         if expected is None:
             raise
-    return await forecast_series(request.db, series, day, now, expected)
+    return await forecast_series(db, series, day, now, expected)
 
 
-async def _expect_day_ahead(request: Request, stage: Stage, day: date, now: datetime) -> Floats | None:
+async def _expect_day_ahead(request: Request, db: Database, stage: Stage, day: date, now: datetime) -> Floats | None:
     """A stand-in for day-ahead prices that are not published: the forecast as it was published before the auction,
     else one made now, while its gate is open."""
     if stage.is_reserve:
         return None
-    published = await store.read_forecast(request.db, DAY_AHEAD, day)
+    published = await store.read_forecast(db, DAY_AHEAD, day)
     if published is not None:
         return published[0].p50
     if now >= gate_of(Stage.DAY_AHEAD, day):
         return None
-    return (await compute_forecast(request, day)).p50
+    return (await compute_forecast(request, db, day)).p50
 
 
 def _choose_day(query: ForecastQuery, now: datetime) -> date:

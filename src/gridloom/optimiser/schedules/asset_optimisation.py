@@ -8,8 +8,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from msgspec import UNSET
+
 from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.optimiser.cycle_budget import CycleSpending, load_cycle_spending, spend_cycles
 from gridloom.optimiser.schedules.capacity import ReserveProducts, load_slots
 from gridloom.optimiser.schedules.price_input import PriceCurve, check_asked, load_prices
 from gridloom.optimiser.schedules.proposal import (
@@ -22,11 +25,13 @@ from gridloom.optimiser.schedules.proposal import (
     shadow_price_view,
 )
 from gridloom.optimiser.schedules.scope import OptimisationScope, load_optimisation_scope
+from gridloom.optimiser.schedules.trips import view_trips
 from gridloom.optimiser.schedules.wire import NewOptimisation, NewPortfolioOptimisation, OptimisationView
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import InfeasibleError, SolutionStatus
 from gridloom.optimiser.solving.reserves import solve_with_reserves
 from gridloom.optimiser.solving.solve import solve
+from gridloom.optimiser.trading.trips import find_trips
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
@@ -47,10 +52,12 @@ class AssetOptimisation:
     prices: PriceCurve
     products: ReserveProducts | None
     exact: bool
+    spending: CycleSpending | None
 
     def solve(self, deadline: Deadline) -> OptimisationView:
         task = self.task
         programme = task.priced(self.prices.between(task.first, task.end))
+        programme = spend_cycles(programme, self.spending, task.first, deadline)
         try:
             if self.products is None:
                 found = solve(programme, deadline, exact=self.exact)
@@ -72,6 +79,8 @@ class AssetOptimisation:
             blocks=proposed_schedules(task, found.power_kw),
             state_of_charge=proposed_states(task, found.power_kw),
             shadow_prices=shadow_price_view(task, found.shadow),
+            trips=view_trips(find_trips(programme, found.power_kw, task.reasons), task.first),
+            wear_price=UNSET if self.spending is None else programme.wear_eur_mwh,
             based_on=based_on(task, self.prices.until),
         )
         if proposed is not None:
@@ -99,7 +108,8 @@ async def load_optimisation(
     task = await load_optimisation_scope(db, asset, now, first, end, keep=keep, ends_on_target=ends_on_target)
     if products is not None:
         products = await load_slots(db, products, task, body.capacity_prices)
-    return AssetOptimisation(task, prices, products, bool(body.exact))
+    spending = await load_cycle_spending(db, asset, first, end)
+    return AssetOptimisation(task, prices, products, bool(body.exact), spending)
 
 
 def open_window(

@@ -22,6 +22,7 @@ from gridloom.optimiser.schedules.proposal import (
     proposed_states,
 )
 from gridloom.optimiser.schedules.scope import OptimisationScope, load_optimisation_scope
+from gridloom.optimiser.schedules.trips import view_trips
 from gridloom.optimiser.schedules.wire import (
     AssetOptimisationView,
     NewPortfolioOptimisation,
@@ -38,6 +39,7 @@ from gridloom.optimiser.solving.programme import (
     SolutionStatus,
 )
 from gridloom.optimiser.solving.solve import solve, solve_together
+from gridloom.optimiser.trading.trips import find_trips
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import VirtualAsset
@@ -66,6 +68,7 @@ class PortfolioOptimisation:
         assets = []
         for task, solution in zip(tasks, found, strict=True):
             power_kw = solution.power_kw[task.first - first : task.end - first]
+            priced = task.priced(self.prices.between(task.first, task.end))
             assets.append(
                 AssetOptimisationView(
                     virtual_asset_id=task.asset.id,
@@ -73,6 +76,7 @@ class PortfolioOptimisation:
                     schedule=proposed_powers(task.first, power_kw),
                     blocks=proposed_schedules(task, power_kw),
                     state_of_charge=proposed_states(task, power_kw),
+                    trips=view_trips(find_trips(priced, power_kw, task.reasons), task.first),
                     based_on=based_on(task, self.prices.until),
                 )
             )

@@ -89,7 +89,10 @@ def shadow_price_view(task: OptimisationScope, shadow: ShadowPrices | None) -> S
         return None
     cycles = [
         CyclePrice(start=period_start(task.first + int(np.argmax(limit.groups == group))), value=value)
-        for limit, values in zip(task.programme.cycles, shadow.cycles_eur_kwh, strict=True)
+        # A share of the year's cycles for each day comes after the limits themselves.
+        for limit, values in zip(
+            task.programme.cycles, shadow.cycles_eur_kwh[: len(task.programme.cycles)], strict=True
+        )
         for group, value in enumerate(np.maximum(values, 0.0).tolist())
     ]
     return ShadowPriceView(

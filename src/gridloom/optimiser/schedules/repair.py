@@ -14,11 +14,13 @@ from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.price_input import PriceCurve, load_prices
 from gridloom.optimiser.schedules.proposal import based_on, no_feasible_schedule, proposed_powers
 from gridloom.optimiser.schedules.scope import OptimisationScope, load_optimisation_scope
+from gridloom.optimiser.schedules.trips import view_trips
 from gridloom.optimiser.schedules.wire import MovedPower, NewRepair, PricesAsked, RepairView
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import Floats, InfeasibleError
 from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
+from gridloom.optimiser.trading.trips import find_trips
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
@@ -72,6 +74,7 @@ class ScheduleRepair:
             ],
             moved_energy=float(apart_kw[indices].sum()) * programme.step_h,
             value=UNSET if prices is None else programme.value_eur(power_kw),
+            trips=UNSET if prices is None else view_trips(find_trips(programme, power_kw, task.reasons), task.first),
             end_state_of_charge_percentage=task.end_percentage(end_kwh),
             based_on=based_on(task, None if prices is None else prices.until),
         )

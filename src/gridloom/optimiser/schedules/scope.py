@@ -9,6 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.optimiser.limits import LimitReasons, find_reasons
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
@@ -37,6 +38,8 @@ class OptimisationScope:
     """Without prices."""
     change_after_kwh: float
     """By what all that is scheduled after the window moves the energy until the end of life."""
+    reasons: LimitReasons
+    """By period, what bounds power and energy."""
 
     def priced(self, price_eur_mwh: Floats) -> BatteryProgramme:
         return replace(self.programme, price_eur_mwh=price_eur_mwh)
@@ -66,7 +69,8 @@ async def load_optimisation_scope(
         db, asset, start, asset.end, closed=first_cuttable_period(asset, now), with_holds=True
     )
     projection = project(inputs)
-    blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
+    all_blocks = await block_store.read_blocks(db, asset.key)
+    blocks = [block for block in all_blocks if block.market is Market.WHOLESALE]
     window = slice(first - start, end - start)
     is_fixed = np.zeros((len(lanes), end - first), dtype=bool)
     for block in blocks:
@@ -87,9 +91,10 @@ async def load_optimisation_scope(
         tuple(_cycle_limit(rule, fixed_kw, total_kw, window) for rule in inputs.cycles),
     )
     free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
+    reasons = find_reasons(asset, all_blocks, inputs, start).between(window.start, window.stop)
     change_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
     return OptimisationScope(
-        asset, first, end, free, fixed_kw, total_kw[window], _relax_to_reachable(programme), change_after_kwh
+        asset, first, end, free, fixed_kw, total_kw[window], _relax_to_reachable(programme), change_after_kwh, reasons
     )
 
 

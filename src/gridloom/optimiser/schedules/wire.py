@@ -9,6 +9,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.kernel.balancing import ReserveName
+from gridloom.optimiser.limits import LimitReason
 from gridloom.platform.http import Instant, RequestBody, ResponseBody
 from gridloom.reference_prices.model import SERIES
 from gridloom.virtual_assets.model import Market
@@ -116,6 +117,25 @@ class ShadowPriceView(ResponseBody):
     end_state_of_charge: float
 
 
+class TripLegView(ResponseBody):
+    """Energy at the grid, and its mean price."""
+
+    start: datetime
+    end: datetime
+    energy: float
+    price: float
+
+
+class TripView(ResponseBody):
+    """A purchase and the sale that lives on it, first in, first out. Without `bought` the sale is of what was in store
+    before; without `sold` the energy stays there."""
+
+    bought: TripLegView | None
+    sold: TripLegView | None
+    gain: float
+    limited_by: list[LimitReason]
+
+
 class BasedOn(ResponseBody):
     """Its inputs: the schedule's version, and until when prices were published."""
 
@@ -150,11 +170,13 @@ class OptimisationView(ResponseBody, kw_only=True):
     state_of_charge: list[ProposedStateOfCharge] | UnsetType = UNSET
     shadow_prices: ShadowPriceView | UnsetType | None = UNSET
     proposed_blocks: list[ProposedBlock] | UnsetType = UNSET
+    trips: list[TripView] | UnsetType = UNSET
+    wear_price: float | UnsetType = UNSET
     based_on: BasedOn | UnsetType = UNSET
     problem: dict[str, Any] | UnsetType = UNSET
 
 
-class AssetOptimisationView(ResponseBody):
+class AssetOptimisationView(ResponseBody, kw_only=True):
     """One asset's part of its portfolio's best schedules."""
 
     virtual_asset_id: UUID
@@ -162,6 +184,7 @@ class AssetOptimisationView(ResponseBody):
     schedule: list[ProposedPower]
     blocks: list[ProposedSchedule]
     state_of_charge: list[ProposedStateOfCharge]
+    trips: list[TripView]
     based_on: BasedOn
 
 
@@ -186,5 +209,6 @@ class RepairView(ResponseBody, kw_only=True):
     moved: list[MovedPower]
     moved_energy: float
     value: float | UnsetType = UNSET
+    trips: list[TripView] | UnsetType = UNSET
     end_state_of_charge_percentage: float
     based_on: BasedOn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -48,7 +49,7 @@ def _find_best_move(
     programme: BatteryProgramme, before_kw: Floats, power_kw: Floats, market: LotMarket
 ) -> tuple[float, int | None, int | None]:
     """The gain of the best move and the periods in which it exports a lot more, and less."""
-    count, slack_kwh = len(programme), tolerance_kwh(programme)
+    slack_kwh = tolerance_kwh(programme)
     energy_kwh = programme.energy_kwh(power_kw)
     fall_room = energy_kwh - programme.lowest_kwh + slack_kwh
     rise_room = programme.highest_kwh - energy_kwh + slack_kwh
@@ -58,23 +59,26 @@ def _find_best_move(
     tail_fall, tail_rise = least_fall[:, -1], least_rise[:, -1]
     alone_up = np.where(up_free & (tail_fall >= -up_kwh), up_eur, -np.inf)
     alone_down = np.where(down_free & (tail_rise >= down_kwh), down_eur, -np.inf)
-    net_kwh = up_kwh[:, None] + down_kwh[None, :]
-    index = np.arange(count)
-    up_first = index[:, None] < index[None, :]
-    later = np.maximum(index[:, None], index[None, :])
+    gain = up_eur[:, None] + down_eur[None, :]
+    worth = gain > _GAIN_EUR
+    worth &= up_free[:, None] & down_free[None, :]
+    ups, downs = np.nonzero(worth)
+    # Between the two periods only the first of both has moved; from the later one on both have.
+    later, earlier = np.maximum(ups, downs), np.minimum(ups, downs)
+    net_kwh = up_kwh[ups] + down_kwh[downs]
     fits = np.where(net_kwh < 0, tail_fall[later] >= -net_kwh, tail_rise[later] >= net_kwh)
-    last = later - 1  # the last period in which only the first of both has moved
     fits &= np.where(
-        up_first,
-        least_fall[index[:, None], last] >= -up_kwh[:, None],
-        least_rise[index[None, :], last] >= down_kwh[None, :],
+        ups < downs,
+        least_fall[earlier, later - 1] >= -up_kwh[ups],
+        least_rise[earlier, later - 1] >= down_kwh[downs],
     )
-    fits &= up_free[:, None] & down_free[None, :]
-    fits[index, index] = False
-    pair = np.where(fits, up_eur[:, None] + down_eur[None, :], -np.inf)
-    best = int(np.argmax(pair))
-    choices: list[tuple[float, int | None, int | None]] = [
-        (float(pair.ravel()[best]), *divmod(best, count)),
+    fits &= ups != downs
+    pair = np.where(fits, gain[ups, downs], -np.inf)
+    choices: list[tuple[float, int | None, int | None]] = []
+    if len(pair):
+        best = int(np.argmax(pair))
+        choices.append((float(pair[best]), int(ups[best]), int(downs[best])))
+    choices += [
         (float(alone_up.max()), int(np.argmax(alone_up)), None),
         (float(alone_down.max()), None, int(np.argmax(alone_down))),
     ]
@@ -106,6 +110,10 @@ def _describe_step(
 
 def _find_range_minima(room: Floats) -> Floats:
     """From each period (row) to each later one (column) the least of the values between, both included."""
-    count = len(room)
-    table = np.where(np.arange(count)[None, :] >= np.arange(count)[:, None], room[None, :], np.inf)
+    table = np.where(_list_later(len(room)), room[None, :], np.inf)
     return np.asarray(np.minimum.accumulate(table, axis=1))
+
+
+@lru_cache(maxsize=8)
+def _list_later(count: int) -> Bools:
+    return np.asarray(np.arange(count)[None, :] >= np.arange(count)[:, None])

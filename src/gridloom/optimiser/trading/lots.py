@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,10 +63,12 @@ class _LotWalk:
         energy_kwh, power_kw = programme.initial_kwh, []
         for index in range(count):
             wish = wanted[index]
-            floor = int(np.floor(wish + _IDLE))
-            is_idle = abs(wish - round(wish)) < _IDLE and index < count - 1
-            best, best_cost = None, INFINITE
-            for lots in range(floor - 1, floor + 3):
+            floor = math.floor(wish + _IDLE)
+            is_whole = abs(wish - round(wish)) < _IDLE and index < count - 1
+            # Whole lots are taken as they are while the energy is within a lot of what is wanted.
+            tries = (round(wish), floor - 1, floor, floor + 1, floor + 2) if is_whole else range(floor - 1, floor + 3)
+            best, best_kwh = None, INFINITE
+            for lots in tries:
                 if not least[index] <= lots <= most[index]:
                     continue
                 power = before_kw[index] + lots * lot_kw
@@ -73,10 +76,10 @@ class _LotWalk:
                 if not low_kwh[index] <= after_kwh <= high_kwh[index] or not spare_kwh.allows(index, power):
                     continue
                 apart_kwh = abs(after_kwh - target_kwh[index])
-                stays = is_idle and lots == round(wish) and apart_kwh <= lot_kwh
-                cost = -1.0 if stays else apart_kwh
-                if cost < best_cost - _BOUND:
-                    best, best_cost = (power, after_kwh), cost
+                if apart_kwh < best_kwh - _BOUND:
+                    best, best_kwh = (power, after_kwh), apart_kwh
+                if is_whole and apart_kwh <= lot_kwh:
+                    break
             if best is None:
                 return None
             power_kw.append(best[0])

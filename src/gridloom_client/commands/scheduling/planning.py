@@ -42,6 +42,7 @@ def optimise(
     prices: Prices = "auto",
     price_file: Path | None = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
+    why: Annotated[bool, Parameter(negative="")] = False,
     put: Annotated[bool, Parameter(negative=("--no-put",))] = True,
     yes: Confirmed = False,
     organisation: OwnerName = None,
@@ -69,6 +70,8 @@ def optimise(
         Your own prices: two columns, time and EUR/MWh.
     plot
         Draw the proposed power and state of charge as well.
+    why
+        Show which purchase each sale lives on, what it gains, and what keeps it from being larger.
     put
         --no-put only shows the proposal.
     """
@@ -95,6 +98,8 @@ def optimise(
                 return
         else:
             _show_proposal(best, basis, plot=plot, options=options)
+            if why:
+                _show_trips(best, options)
         if put:
             put_points(client, found, points, yes=yes, options=options, if_match=answer.etag)
 
@@ -191,6 +196,26 @@ def _show_proposal(best: Optimisation, basis: str, *, plot: bool, options: Optio
         levels: Sequence[float | None] = [point.state_of_charge_percentage for point in best.state_of_charge]
         times = [point.time for point in best.state_of_charge]
         plot_lines("State of charge %", times, {"%": levels}, utc=options.utc)
+
+
+def _show_trips(best: Optimisation, options: Options) -> None:
+    """First in, first out: the gains of all add up to the value."""
+    rows = [
+        (
+            None if trip.bought is None else trip.bought.start,
+            None if trip.sold is None else trip.sold.start,
+            None if trip.bought is None else round(trip.bought.price, 2),
+            None if trip.sold is None else round(trip.sold.price, 2),
+            max(round(leg.energy, 1) for leg in (trip.bought, trip.sold) if leg is not None),
+            round(trip.gain, 2),
+            ", ".join(trip.limited_by),
+        )
+        for trip in best.trips or ()
+    ]
+    columns = ("Bought", "Sold", "Bought at", "Sold at", "kWh", "Gain EUR", "Limited by")
+    print_table("Trips of energy", columns, rows, options)
+    if best.wear_price is not None:
+        show_lines(f"Wear of the year's cycles counts {best.wear_price:.2f} EUR per MWh discharged.")
 
 
 def _read_prices(file: Path) -> list[dict[str, Any]]:

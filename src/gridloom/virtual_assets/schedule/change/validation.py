@@ -89,7 +89,7 @@ async def _validate_projected(
     for change in changes.values():
         is_changed[change.periods - first] = True
     before, after = project(inputs), project(changed)
-    validated = after if not changed.cycles else project(_without_cycle_cuts(changed, before, is_changed))
+    validated = after if not changed.cycles else project(without_cycle_cuts(changed, before, is_changed))
     if asset.holds:
         _validate_beside_holds(asset, inputs, changed, is_changed, available.between(first, asset.end))
     excess = first_energy_cut(changed, before, validated, is_changed) or first_energy_excess(changed, before, validated)
@@ -108,7 +108,7 @@ def _validate_beside_holds(
     """Refuse a change that leaves too little power or energy for the reserves that waiting orders hold back."""
     inputs, changed = (hold_back(one, asset.holds, available) for one in (inputs, changed))
     before = project(inputs)
-    after = project(_without_cycle_cuts(changed, before, is_changed))
+    after = project(without_cycle_cuts(changed, before, is_changed))
     for cut in after.cuts:
         if is_changed[cut.position] and cut.reason is AdjustmentReason.AVAILABILITY:
             raise power_held_back(available.first + cut.position, cut.accepted_kw, cut.adjusted_kw)
@@ -118,7 +118,7 @@ def _validate_beside_holds(
         raise energy_out_of_bounds(asset, available.first + excess.position, excess, highest_kwh)
 
 
-def _without_cycle_cuts(
+def without_cycle_cuts(
     changed: ProjectionInput, before: Projection, is_changed: npt.NDArray[np.bool_]
 ) -> ProjectionInput:
     """The change as requested, beside accepted points as cycle limits will leave them.

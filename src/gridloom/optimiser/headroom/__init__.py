@@ -1,0 +1,1 @@
+"""How far the schedule of each quarter-hour may move by itself."""
