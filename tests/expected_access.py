@@ -232,6 +232,8 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "markets": {
         f"GET {_VIRTUAL}/markets": "Read:virtual-assets",
+        f"POST {_VIRTUAL}/market-plans": "Create:optimisations",
+        f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/market-plans": "Create:optimisations",
         f"GET {_ORGANISATION}/portfolios/{{portfolioID}}/markets": "Read:virtual-assets",
         f"POST {_ORGANISATION}/orders": "Create:trades",
         f"GET {_ORGANISATION}/orders": "Read:virtual-assets",

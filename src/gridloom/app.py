@@ -27,6 +27,7 @@ from gridloom.kernel.market_stages import Stage
 from gridloom.logbook import routes as logbook
 from gridloom.markets.day import routes as market_day
 from gridloom.markets.orders import routes as orders
+from gridloom.markets.plans import routes as market_plans
 from gridloom.markets.stage_calendar import OrderGates
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
@@ -160,6 +161,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     backtests,
     market_day,
     orders,
+    market_plans,
     events,
     webhooks,
     audit_routes,

@@ -135,6 +135,29 @@ class ApiKeyEntry(ResponseStruct):
     physical_asset_ids: tuple[UUID, ...] | None = None  # Assets that it may reach; null: all of its creator's
 
 
+class AssetMarketPlan(ResponseStruct):
+    """One asset's part of its portfolio's plan."""
+
+    delivery_day: date  # Market day: a calendar day in Europe/Berlin
+    stage: str  # Stage of the delivery day
+    gate: datetime  # Until when orders are taken; the instant itself is too late
+    trades: tuple[SchedulePoint, ...]  # Executed trades by quarter-hour
+    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
+    reserves: tuple[PlannedReserve, ...]  # Capacity by product
+    worth: float
+    p10: float  # 10th percentile, EUR for the whole delivery window
+    p90: float  # 90th percentile, EUR for the whole delivery window
+    end_state_of_charge: float  # HARD, the default: the target at the end of life is met; FREE: it need not be
+    minimum_surplus: float  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
+    trips: tuple[Trip, ...]
+    based_on: PlanBasis  # Inputs of the computation
+    if_match: str  # The ETag of what it was made for
+    virtual_asset_id: UUID  # The virtual asset that is planned
+    forced: tuple[SchedulePoint, ...] = ()
+    at_any_price: bool | None = None  # Whether it is executed whatever its surplus
+    wear_price: float | None = None
+
+
 class AssetMonth(ResponseStruct):
     """The month of a battery, or a virtual battery, of the organisation. A battery by its dispatch, as measured where
     it was, else as dispatched; a virtual one by its schedule after cuts."""
@@ -165,6 +188,7 @@ class AssetOptimisation(ResponseStruct, RowsField):
     schedule: tuple[ProposedPower, ...]  # Power by quarter-hour
     blocks: tuple[ProposedSchedule, ...]  # Schedules of the blocks
     state_of_charge: tuple[ProposedStateOfCharge, ...]  # State of charge at the end of each quarter-hour
+    trips: tuple[Trip, ...]  # Which purchase each sale lives on; the gains add up to the value
     based_on: BasedOn  # Inputs of the computation
 
 
@@ -851,6 +875,20 @@ class GridMetadata(ResponseStruct):
     export_limit: float | None = None  # Most power into the grid, kW
 
 
+class HeadroomLimits(ResponseStruct):
+    up: str  # What keeps more from being sold
+    down: str  # What keeps more from being bought
+
+
+class HeadroomPoint(ResponseStruct):
+    """kW by which the schedule of the quarter-hour may move by itself, all else as stored."""
+
+    time: datetime  # Start of the quarter-hour
+    up: float  # By how many kW the power may rise: what may still be sold
+    down: float  # By how many kW the power may fall: what may still be bought
+    limited_by: HeadroomLimits  # What keeps each from being more
+
+
 class Health(ResponseStruct):
     physical_asset_id: UUID  # The physical asset
     status: str  # Worst result of the checks
@@ -1068,6 +1106,28 @@ class MarketMetadata(ResponseStruct):
     prequalified_for: tuple[str, ...] = ()  # The balancing products that it may deliver
 
 
+class MarketPlan(ResponseStruct):
+    """What to do at a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
+
+    delivery_day: date  # Market day: a calendar day in Europe/Berlin
+    stage: str  # The stage that is planned
+    gate: datetime  # Until when orders of the stage are taken
+    trades: tuple[SchedulePoint, ...]
+    schedule: tuple[SchedulePoint, ...]  # The position after the stage in kW, of all that it trades
+    reserves: tuple[PlannedReserve, ...]  # Capacity to offer at FCR or aFRR
+    worth: float  # Expected earnings of the trades after fees, or of the capacity, EUR
+    p10: float  # 10th percentile of that, EUR
+    p90: float  # 90th percentile of that, EUR
+    end_state_of_charge: float  # State of charge at the end of the delivery day, 0 to 100
+    minimum_surplus: float  # To place the order with, EUR
+    trips: tuple[Trip, ...]  # Of the trades: which purchase each sale lives on
+    based_on: PlanBasis  # Its inputs
+    if_match: str  # To place the order with: the state of the asset's markets
+    forced: tuple[SchedulePoint, ...] = ()  # The trades, where the battery could not run the position before
+    at_any_price: bool | None = None  # To place the order with: the battery cannot run the position before
+    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
+
+
 class MarketStage(ResponseStruct):
     """One market of the day. `position` is kW after it; `earned` is sales less purchases, without fees, for FCR and
     AFRR the capacity awards, for AFRR_ENERGY what was activated."""
@@ -1165,6 +1225,8 @@ class Optimisation(ResponseStruct, RowsField):
     state_of_charge: tuple[ProposedStateOfCharge, ...] = ()  # State of charge at the end of each quarter-hour
     shadow_prices: ShadowPrices | None = None  # Value of one more unit of each limit; null where it was not computed
     proposed_blocks: tuple[ProposedBlock, ...] = ()  # Blocks to carve out for balancing products
+    trips: tuple[Trip, ...] = ()  # Which purchase each sale lives on; the gains add up to the value of the schedule
+    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
     based_on: BasedOn | None = None  # Inputs of the computation
     problem: Record | None = None  # Problem details of the failure, where it failed
 
@@ -1329,12 +1391,39 @@ class PlacedOrder(ResponseStruct):
     status: str  # Status of the order
 
 
+class PlanBasis(ResponseStruct):
+    """Its inputs: the series whose forecast it goes by, until when that series and those before it were read, and the
+    version of the schedule."""
+
+    series: tuple[str, ...]  # The series whose forecasts it goes by
+    until: datetime  # Nothing that was published after this instant is in it
+    version: int  # Version of the schedule
+
+
+class PlannedReserve(ResponseStruct):
+    """Capacity to offer in a four-hour block."""
+
+    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
+    capacity: float  # Capacity to offer, kW
+    capacity_price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour
+    energy_price: float | None = None  # Of aFRR, EUR/MWh
+
+
 class Portfolio(ResponseStruct):
     id: UUID  # Its identifier
     organisation_id: UUID  # The organisation
     name: str  # Name of the portfolio
     virtual_asset_ids: tuple[UUID, ...]  # The virtual assets in it
     created_at: datetime  # When it was created
+
+
+class PortfolioMarketPlan(ResponseStruct):
+    """Each asset by itself."""
+
+    assets: tuple[AssetMarketPlan, ...]  # The plan of each asset
+    worth: float  # Sum over the assets, EUR
+    p10: float  # Sum of their 10th percentiles, EUR
+    p90: float  # Sum of their 90th percentiles, EUR
 
 
 class PortfolioOptimisation(ResponseStruct, RowsField):
@@ -1491,6 +1580,7 @@ class Repair(ResponseStruct, RowsField):
     end_state_of_charge_percentage: float  # State of charge at the end of life, 0 to 100
     based_on: BasedOn  # Inputs of the computation
     value: float | None = None  # Value at the prices it was computed with, EUR
+    trips: tuple[Trip, ...] = ()  # Which purchase each sale lives on, where prices are known
 
 
 class ReservedCapacity(ResponseStruct):
@@ -1843,6 +1933,25 @@ class TollingContract(RecordedFact, kw_only=True):
 class TradedVolumes(ResponseStruct):
     bought: float  # Bought at the stage, MWh
     sold: float  # Sold at the stage, MWh
+
+
+class Trip(ResponseStruct):
+    """A purchase and the sale that lives on it, first in, first out. Without `bought` the sale is of what was in store
+    before; without `sold` the energy stays there."""
+
+    gain: float  # After losses, fee and wear, EUR
+    limited_by: tuple[str, ...]  # What keeps it from being larger; nothing but prices where it is empty
+    bought: TripLeg | None = None  # The purchase; null: the energy was in store before
+    sold: TripLeg | None = None  # The sale; null: the energy stays in store
+
+
+class TripLeg(ResponseStruct):
+    """Energy at the grid, and its mean price."""
+
+    start: datetime  # Start of its first quarter-hour
+    end: datetime  # End of its last quarter-hour
+    energy: float  # Energy at the grid, kWh
+    price: float  # Mean price, EUR/MWh
 
 
 class UnavailabilityPreview(ResponseStruct):

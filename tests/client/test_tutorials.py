@@ -48,6 +48,14 @@ class TestTutorial:
         monkeypatch.setenv("GRIDLOOM_PASSWORD", PASSWORD)
         await asyncio.to_thread(self._run_python, blocks("decisions.md"))
 
+    async def test_for_a_day_on_every_market_does_what_it_shows(
+        self, address: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GRIDLOOM_URL", address)
+        monkeypatch.setenv("GRIDLOOM_USERNAME", OPERATOR_USERNAME)
+        monkeypatch.setenv("GRIDLOOM_PASSWORD", PASSWORD)
+        await asyncio.to_thread(self._run_python, blocks("markets.md"))
+
     @staticmethod
     def _run_python(page: list[tuple[str, str]]) -> None:
         namespace: dict[str, object] = {"__name__": "tutorial"}

@@ -53,7 +53,7 @@ def find_reasons(asset: VirtualAsset, blocks: Sequence[Block], inputs: Projectio
     count, terms = len(inputs), asset.terms
     wholesale = rated_kw(blocks, np.arange(first, first + count))
     is_held = np.zeros(count + 1, dtype=bool)
-    for block in blocks:
+    for block in (*blocks, *asset.holds):
         if block.market is not Market.WHOLESALE and block.overlaps(first, first + count + 1):
             is_held[max(0, block.first - 1 - first) : max(0, block.end - first)] = True
 

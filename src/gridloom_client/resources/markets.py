@@ -8,7 +8,15 @@ from datetime import date
 from typing import Any
 
 from gridloom_client import inputs
-from gridloom_client.answers import MarketStage, Order, OrderResult, PlacedOrder, PortfolioStage
+from gridloom_client.answers import (
+    MarketPlan,
+    MarketStage,
+    Order,
+    OrderResult,
+    PlacedOrder,
+    PortfolioMarketPlan,
+    PortfolioStage,
+)
 from gridloom_client.literals import Stage
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.wire import ID
@@ -25,6 +33,33 @@ class Markets(Resource[M]):
     def portfolio_day(
         self, organisation_id: ID, portfolio_id: ID, *, delivery_day: date | str
     ) -> list[PortfolioStage]: ...
+
+    @operation("POST", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/market-plans")
+    def plan(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        delivery_day: date | str,
+        stage: Stage | None = None,
+        fee: float | None = None,
+        hurdle: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> MarketPlan:
+        """Of the next stage when none is named; order it with its `if_match`, `minimum_surplus` and `at_any_price`."""
+
+    @operation("POST", "/organisations/{organisationID}/portfolios/{portfolioID}/market-plans")
+    def plan_portfolio(
+        self,
+        organisation_id: ID,
+        portfolio_id: ID,
+        *,
+        delivery_day: date | str,
+        stage: Stage | None = None,
+        fee: float | None = None,
+        hurdle: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> PortfolioMarketPlan: ...
 
     @operation("POST", "/organisations/{organisationID}/orders")
     def order(

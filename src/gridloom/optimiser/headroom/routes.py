@@ -147,7 +147,9 @@ async def _load_task(db: Database, asset: VirtualAsset, query: HeadroomQuery) ->
     if start >= end:
         return None
     first = min(start, first_cuttable_period(asset, now))
-    lanes, inputs = await load_projection_input(db, asset, first, asset.end, closed=first_cuttable_period(asset, now))
+    lanes, inputs = await load_projection_input(
+        db, asset, first, asset.end, closed=first_cuttable_period(asset, now), with_holds=True
+    )
     blocks = list(await block_store.read_blocks(db, asset.key))
     reasons = find_reasons(asset, blocks, inputs, first)
     return _HeadroomTask(asset, blocks, list(lanes), inputs, reasons, first, first_open, start, end)
