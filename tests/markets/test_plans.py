@@ -182,7 +182,7 @@ class TestAPlanOfADay:
     async def test_offers_reserves_first_and_plans_beside_them(
         self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
-        """FCR, then aFRR beside the FCR that an order holds; each is taken by the real order, and so is what follows."""
+        """FCR, then aFRR beside the FCR that an order holds: each is taken by the real order."""
         edge, day = await fresh_app(), open_day()
         async with People(edge) as people:
             operator = await publish(people, day)
