@@ -320,6 +320,8 @@ MARKED: Final[Mapping[str, frozenset[str]]] = {
             f"POST {_VIRTUAL}/optimisations",
             f"POST {_VIRTUAL}/repairs",
             f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/optimisations",
+            f"POST {_VIRTUAL}/market-plans",
+            f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/market-plans",
             "POST /auctions/{auctionID}/valuations",
             "POST /backtests",
             "PUT /sandbox/simulator/step",
