@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.markets.conftest import Desk, open_day
+from tests.markets.conftest import Desk, desk_of, open_day
 from tests.optimiser.synthetic_prices import load_days, shaped_day
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register, wire
@@ -22,9 +22,8 @@ AUCTIONS = ("DAY_AHEAD", "IDA1", "IDA2", "IDA3")
 MARGINAL = ("AFRR_CAPACITY_POS_DE_MARGINAL", "AFRR_CAPACITY_NEG_DE_MARGINAL")
 
 
-async def publish(people: People, day: date) -> Any:
+async def publish(operator: Any, day: date) -> None:
     """Prices of thirty days and of the day itself: every auction, FCR and aFRR capacity."""
-    operator = (await people.operator()).client
     await load_days(operator, day - timedelta(days=30), 31)
     rng, rows = np.random.default_rng(3), []
     for ahead in range(-12, 1):
@@ -49,7 +48,6 @@ async def publish(people: People, day: date) -> Any:
                 rows.append({"series": series, "start": wire(block.start), "end": wire(block.end), "price": price})
     answer = await operator.post("/reference-prices", json=rows, timeout=60)
     assert answer.status_code == 200, answer.text
-    return operator
 
 
 async def random_desk(
@@ -167,7 +165,8 @@ class TestAPlanOfADay:
         """EXPLORE=1 tries five hundred batteries."""
         edge, day = await fresh_app(), open_day()
         async with People(edge) as people:
-            operator = await publish(people, day)
+            operator = (await people.operator()).client
+            await publish(operator, day)
             organisation = await people.new_organisation()
             traded = forced = 0
             for seed in range(500 if os.environ.get("EXPLORE") else 6):
@@ -185,7 +184,8 @@ class TestAPlanOfADay:
         """FCR, then aFRR beside the FCR that an order holds: each is taken by the real order."""
         edge, day = await fresh_app(), open_day()
         async with People(edge) as people:
-            operator = await publish(people, day)
+            operator = (await people.operator()).client
+            await publish(operator, day)
             organisation = await people.new_organisation()
             desk = await random_desk(edge, operator, organisation, day, random.Random(11))
             fcr = await plan(desk, "FCR")
@@ -210,10 +210,27 @@ class TestAPlanOfADay:
                 await desk.report({"orderID": await order_plan(desk, afrr), "executed": False})
             await desk.execute(await order_plan(desk, await plan(desk, "DAY_AHEAD")), 60)
 
+    async def test_ends_beside_its_target_where_no_lot_reaches_it(
+        self, fresh_app: Callable[[], Awaitable[Application]]
+    ) -> None:
+        """A battery of half a lot, charged to more than its target on the last day of its life."""
+        edge, day = await fresh_app(), open_day()
+        window = market_day_window(day)
+        small = {"ratedChargePower": 50, "ratedDischargePower": 50, "energyCapacity": 100}
+        life = {"start": wire(window.start - 96 * QUARTER), "end": wire(window.end)}
+        async with desk_of(edge, day, **small, **life) as desk:
+            await publish(desk.operator, day)
+            assert (await desk.battery.put([-50.0, -50.0])).status_code == 200
+            for stage in ("DAY_AHEAD", "IDA1"):
+                found = await plan(desk, stage)
+                assert found["trades"] == []
+                assert found["endStateOfCharge"] > 60
+
     async def test_is_made_for_each_asset_of_a_portfolio(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         edge, day = await fresh_app(), open_day()
         async with People(edge) as people:
-            operator = await publish(people, day)
+            operator = (await people.operator()).client
+            await publish(operator, day)
             organisation = await people.new_organisation()
             desks = [await random_desk(edge, operator, organisation, day, random.Random(seed)) for seed in (3, 5)]
             ids = [desk.battery.asset["id"] for desk in desks]
@@ -247,7 +264,7 @@ class TestAPlanOfADay:
             ):
                 answer = await desk.trader.post(url, json=body)
                 assert (answer.status_code, answer.json()["type"].rsplit("/", 1)[-1]) == (status, kind), answer.text
-            await publish(people, day)
+            await publish(operator, day)
             far = {"deliveryDay": (day + timedelta(days=9)).isoformat(), "stage": "DAY_AHEAD"}
             answer = await desk.trader.post(url, json=far)
             assert (answer.status_code, answer.json()["type"].rsplit("/", 1)[-1]) == (422, "no-delivery-day"), (

@@ -17,6 +17,7 @@ from gridloom.kernel.ids import BlockID, VirtualAssetID
 from gridloom.kernel.market_time import PERIOD, format_instant, period_start
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
+from gridloom.optimiser.limits import plain_reasons
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import asset_optimisation, portfolio_optimisation, repair
 from gridloom.optimiser.schedules.asset_optimisation import (
@@ -64,7 +65,7 @@ def scope(first: int, count: int, **changes: Any) -> OptimisationScope:
     )
     asset: Any = SimpleNamespace(id=UUID(int=first), version=7, terms=SimpleNamespace(energy_capacity_kwh=2000.0))
     nothing = np.zeros(count)
-    made = OptimisationScope(asset, first, first + count, (), nothing, nothing, programme, 0.0)
+    made = OptimisationScope(asset, first, first + count, (), nothing, nothing, programme, 0.0, plain_reasons(count))
     return replace(made, **changes)
 
 

@@ -51,7 +51,8 @@ class PlanTask:
     """Everything that the plan of an asset needs, read.
 
     `scope` begins with the first period of the day that is still open. `traded` are the periods that the stage trades,
-    counted from there; `target_kwh` is the energy that an intraday plan ends the day with.
+    counted from there; `target_kwh` is the energy that an intraday plan ends the day with. `free_programme` is the
+    scope's without a target at the end of life.
     """
 
     state: MarketState
@@ -64,6 +65,7 @@ class PlanTask:
     prices: StagePrices
     spending: CycleSpending | None
     reserves: ReserveTask | None
+    free_programme: BatteryProgramme
 
     @property
     def day_periods(self) -> int:
@@ -75,11 +77,20 @@ class PlanTask:
 
     def solve(self, deadline: Deadline) -> MarketPlanView:
         try:
-            if self.reserves is not None:
-                return self._plan_reserves(self.reserves, deadline)
-            return self._plan_auction(deadline)
+            return self._plan_stage(deadline)
+        except InfeasibleError:
+            pass
+        # An outage, or lots that are too large, may put the energy of the day's end out of reach.
+        freed = replace(self, scope=replace(self.scope, programme=self.free_programme), target_kwh=None)
+        try:
+            return freed._plan_stage(deadline)
         except InfeasibleError as refusal:
             raise no_feasible_schedule(refusal, self.scope.first) from None
+
+    def _plan_stage(self, deadline: Deadline) -> MarketPlanView:
+        if self.reserves is not None:
+            return self._plan_reserves(self.reserves, deadline)
+        return self._plan_auction(deadline)
 
     def _price_programme(self, deadline: Deadline) -> BatteryProgramme:
         programme = self.scope.priced(self.prices.expected_from(self.scope.first, self.scope.end))
@@ -192,12 +203,23 @@ async def load_plan(
         until_midnight = await load_optimisation_scope(db, asset, now, first, state.end, ends_on_target=False)
         bounds = until_midnight.programme
         midnight = float(bounds.lowest_kwh[-1]), float(bounds.highest_kwh[-1])
+    free_programme = scope.programme
     if end == asset.end:
         scope = replace(scope, programme=_meet_target(scope))
     traded = slice(max(own[0], first) - first, own[1] - first)
     target_kwh = await _find_target(db, state, stage, scope)
     return PlanTask(
-        state, terms, gates.gate(stage, state.day), scope, midnight, traded, target_kwh, prices, spending, reserves
+        state,
+        terms,
+        gates.gate(stage, state.day),
+        scope,
+        midnight,
+        traded,
+        target_kwh,
+        prices,
+        spending,
+        reserves,
+        free_programme,
     )
 
 

@@ -35,8 +35,8 @@ from gridloom.virtual_assets.model import Market
 DAYS_LOOKED_BACK: Final = 7
 SERIES_OF: Final[Mapping[Market, str]] = {
     Market.FCR: "FCR_DE",
-    Market.AFRR_POS: "AFRR_CAPACITY_POS_DE_AVERAGE",
-    Market.AFRR_NEG: "AFRR_CAPACITY_NEG_DE_AVERAGE",
+    Market.AFRR_POS: "AFRR_CAPACITY_POS_DE_MARGINAL",
+    Market.AFRR_NEG: "AFRR_CAPACITY_NEG_DE_MARGINAL",
 }
 
 
