@@ -1107,7 +1107,7 @@ class MarketMetadata(ResponseStruct):
 
 
 class MarketPlan(ResponseStruct):
-    """What to do at a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
+    """A proposal for a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
 
     delivery_day: date  # Market day: a calendar day in Europe/Berlin
     stage: str  # The stage that is planned

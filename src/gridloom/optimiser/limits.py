@@ -1,4 +1,4 @@
-"""What bounds the power and the energy of a virtual asset in each quarter-hour."""
+"""Reasons that bound the power and the energy of a virtual asset in each quarter-hour."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_reasons(asset: VirtualAsset, blocks: Sequence[Block], inputs: Projectio
     def name_power(available_kw: Floats, own_kw: Floats, whole_kw: float) -> list[LimitReason]:
         lost = available_kw < own_kw - _SLACK * whole_kw
         reserved = own_kw < whole_kw * (1 - _SLACK)
-        return _name(lost, reserved & is_held[:-1], LimitReason.POWER)
+        return _name_reasons(lost, reserved & is_held[:-1], LimitReason.POWER)
 
     highest = np.minimum(inputs.highest_kwh, terms.energy_capacity_kwh)
     lost = (highest < terms.energy_capacity_kwh * (1 - _SLACK)) & ~is_held[:-1]
@@ -68,12 +68,12 @@ def find_reasons(asset: VirtualAsset, blocks: Sequence[Block], inputs: Projectio
     return LimitReasons(
         name_power(inputs.charge_kw.sum(axis=0), wholesale[0], terms.charge_kw),
         name_power(inputs.discharge_kw.sum(axis=0), wholesale[1], terms.discharge_kw),
-        _name(lost, is_held[:-1] & (highest < terms.energy_capacity_kwh), LimitReason.ENERGY),
-        _name(nothing, inputs.lowest_kwh > 0, LimitReason.ENERGY),
+        _name_reasons(lost, is_held[:-1] & (highest < terms.energy_capacity_kwh), LimitReason.ENERGY),
+        _name_reasons(nothing, inputs.lowest_kwh > 0, LimitReason.ENERGY),
     )
 
 
-def _name(lost: np.ndarray, reserved: np.ndarray, otherwise: LimitReason) -> list[LimitReason]:
+def _name_reasons(lost: np.ndarray, reserved: np.ndarray, otherwise: LimitReason) -> list[LimitReason]:
     return [
         LimitReason.AVAILABILITY if gone else LimitReason.RESERVE if held else otherwise
         for gone, held in zip(lost.tolist(), reserved.tolist(), strict=True)

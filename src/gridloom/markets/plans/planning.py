@@ -39,7 +39,7 @@ FEE_EUR_MWH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PlanTerms:
-    """What trading costs, and what it must earn beyond."""
+    """The cost of trading, and what it must earn beyond."""
 
     stage: Stage
     fee_eur_mwh: float = FEE_EUR_MWH

@@ -118,7 +118,7 @@ async def _read_left_kw(
 def plan_reserves(
     task: ReserveTask, programme: BatteryProgramme, deadline: Deadline
 ) -> tuple[list[OfferedReserve], Worth]:
-    """What to offer, and what it is expected to be paid."""
+    """The offers, and what they are expected to be paid."""
     slots: list[ReserveSlot] = []
     for one in task.products:
         # An aFRR bid may be refused, so it counts by less than it asks for.

@@ -40,7 +40,7 @@ class PlanBasis(ResponseBody):
 
 
 class MarketPlanView(ResponseBody, kw_only=True):
-    """What to do at a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
+    """A proposal for a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
 
     delivery_day: date
     stage: Stage

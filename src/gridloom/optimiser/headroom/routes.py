@@ -114,7 +114,7 @@ class _HeadroomTask:
 async def read_headroom(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: HeadroomQuery
 ) -> Response[list[HeadroomPoint]]:
-    """What may still be sold (`up`) or bought (`down`) in each quarter-hour, by itself, and what limits it.
+    """The kW that may still be sold (`up`) or bought (`down`) in each quarter-hour, by itself, and what limits it.
 
     A PUT of exactly that to the asset's schedule is accepted, of 1 kW more refused; where CYCLES limit, it would be
     accepted and cut. With `If-Match` and the ETag of this answer nothing has changed in between.
