@@ -52,7 +52,7 @@ def zone_of(virtual: int, count: int, periods: int, *, alike: bool) -> tuple[Zon
         *(zeros, zeros, zeros, zeros),
         np.repeat(capacity_kwh[:, None], periods, axis=1),
         *(np.full_like(zeros, np.inf),) * 3,
-        *(zeros, zeros),
+        *(zeros, zeros, np.ones_like(zeros)),
         capacity_kwh / 2,
     )
     behind = np.array([draw.choice(count, 2, replace=False) for _ in range(virtual)])
@@ -69,6 +69,7 @@ def zone_of(virtual: int, count: int, periods: int, *, alike: bool) -> tuple[Zon
         np.arange(1, virtual + 1),
         np.arange(virtual + 1, virtual + count + 1),
         scheduled_kw,
+        np.zeros_like(scheduled_kw),
         share_of,
         shares,
         batteries,

@@ -13,6 +13,8 @@ from typing import Final
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
+from gridloom.delivery.dispatch.reading import read_stored_kwh
+from gridloom.delivery.failures import recording as failure_recording
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day
 from gridloom.delivery.performance.routes import READ_EARNED_PER_MW
@@ -50,6 +52,7 @@ from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.statements import issuing as statement_issuing
+from gridloom.unavailability.preview import READ_STORED_KWH
 from gridloom.virtual_assets.allocation import HAS_WAITING_ORDER
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
@@ -64,6 +67,7 @@ JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     forecast_publishing,
     drift,
     due_gates,
+    failure_recording,
     feed_jobs,
     key_expiry,
     optimisation_jobs,
@@ -87,6 +91,7 @@ def provide_dependencies() -> None:
     register_jobs(*jobs_of(*JOB_MODULES))
     LATEST_TELEMETRY.provide(latest_of_asset)
     READ_ACTIVATED.provide(read_activated)
+    READ_STORED_KWH.provide(read_stored_kwh)
     READ_ACTIVATED_AS_OF.provide(read_activated_as_of)
     RECORD_FOLDED_DAY.provide(record_folded_day)
     RECORD_AWARDS.provide(record_provisional_awards)

@@ -178,7 +178,7 @@ class Month:
             *(limit_kw, limit_kw, nothing, columns(CAPACITY_KWH)),
             *(columns(zone.charge_efficiency), columns(zone.discharge_efficiency)),
             *(nothing, drift_kw, free_kw, free_kw, columns(zone.promised_kwh), unlimited, unlimited, unlimited),
-            *(nothing, nothing),
+            *(nothing, nothing, np.ones((3, periods))),
             np.array(self.energy_kwh),
         )
         changes = [

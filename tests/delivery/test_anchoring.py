@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import pytest
 from tests.assets import register_asset
 from tests.delivery.conftest import Yard
-from tests.delivery.test_replanning import loaded_zone
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.performance.store import (
     SocCorrection,
     mark_corrections_applied,
@@ -23,9 +18,6 @@ from gridloom.delivery.performance.store import (
     read_applied,
     read_pending_corrections,
 )
-from gridloom.delivery.planning.replanning import replan
-from gridloom.delivery.runs import run
-from gridloom.kernel.market_time import period_start
 
 CAPACITY_KWH = 8000.0
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": CAPACITY_KWH}
@@ -115,35 +107,6 @@ class TestABatteryThatHoldsLessThanPlanned:
 
 
 class TestABatteryThatIsPlannedForTheFirstTime:
-    @pytest.mark.parametrize(
-        ("charge", "is_planned", "stored_kwh"),
-        [
-            pytest.param(30.0, [True, True], 600.0, id="as it was measured"),
-            pytest.param(101.0, [False, False], 2000.0, id="full where more than that was measured"),
-            pytest.param(None, [True, True], 450.0, id="as it was dispatched"),
-            pytest.param(None, [True, False], 440.0, id="as its dispatch ended just before"),
-            pytest.param(None, [False, True], 450.0, id="as its dispatch begins"),
-            pytest.param(None, [False, False], 900.0, id="half of what it may store"),
-        ],
-    )
-    async def test_begins_with_the_latest_that_is_known_of_it(
-        self, monkeypatch: pytest.MonkeyPatch, charge: float | None, is_planned: list[bool], stored_kwh: float
-    ) -> None:
-        """Of 2,000 kWh it may store 200 to 1,600; it was dispatched to go from 500 to 440 and on from 450 kWh."""
-
-        async def load_dispatch(_: Any, key: int, first: int, end: int) -> DispatchSeries:
-            assert (key, first, end) == (10_000, -1, 1), "the quarter-hours before and after the plan's start"
-            planned = np.array(is_planned)
-            energy_kwh, after_kwh = np.where(planned, [[500.0, 450.0], [440.0, 430.0]], 0.0)
-            return DispatchSeries(1, first, planned, energy_kwh, after_kwh, np.full(2, 2000.0), {})
-
-        monkeypatch.setattr(run, "load_dispatch", load_dispatch)
-        zone, _ = loaded_zone(1, 1, 1, 4)
-        bounds = {"low_kwh": np.full((1, 4), 200.0), "high_kwh": np.full((1, 4), 1600.0)}
-        zone = replace(zone, limits=replace(zone.limits, **bounds), capacity_kwh=np.full((1, 4), 2000.0))
-        nothing: Any = None
-        assert await run._find_first_energy_kwh(nothing, zone, 0, charge) == pytest.approx(stored_kwh)
-
     @pytest.mark.parametrize(("is_measured", "level"), [(True, 30.0), (False, 50.0)])
     async def test_begins_with_its_measured_state_of_charge_or_half_full(
         self, yard: Yard, is_measured: bool, level: float
@@ -154,42 +117,3 @@ class TestABatteryThatIsPlannedForTheFirstTime:
         await yard.virtual(battery)
         await yard.advance(await yard.now())
         assert (await planned(yard, battery))["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(level)
-
-
-class TestABatteryThatIsPlannedAgain:
-    async def test_goes_on_from_the_energy_power_and_exports_of_the_plan_before(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Two quarter-hours later, with the batteries in another order."""
-        monkeypatch.setattr(run, "carry_share_energy", lambda zone, inputs, before, old, energy_kwh, fresh: energy_kwh)
-        zone, start = loaded_zone(4, 6, 4, 4)
-        before = replan(zone, None, start, batteries_unchanged=False).plan
-        again = replace(zone, first=2, battery_keys=zone.battery_keys[::-1])
-        loaded: Any = SimpleNamespace(zone=again, inputs=None)
-        state: Any = SimpleNamespace(plan=before, inputs=None)
-        nothing: Any = None
-        found = await run._load_start(nothing, loaded, state, {}, period_start(2))
-        done = before.state_at(2)
-        assert done.power_kw.any()
-        assert done.day_export_kwh.any()
-        assert found.energy_kwh.tolist() == before.energy_kwh[::-1, 2].tolist()
-        assert found.state.power_kw.tolist() == done.power_kw[::-1].tolist()
-        assert found.state.day_export_kwh.tolist() == done.day_export_kwh[::-1].tolist()
-        assert found.state.year_export_kwh.tolist() == done.year_export_kwh[::-1].tolist()
-
-
-class TestABatteryWhoseCapacityIsLoweredBelowWhatItHolds:
-    async def test_is_corrected_by_what_was_measured_but_never_to_more_than_it_was_planned_to_hold(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(run, "carry_share_energy", lambda zone, inputs, before, old, energy_kwh, fresh: energy_kwh)
-        zone, start = loaded_zone(1, 2, 4, 4)
-        before = replan(zone, None, replace(start, energy_kwh=np.full(4, 500.0)), batteries_unchanged=False).plan
-        capacity_kwh = np.repeat([[300.0], [300.0], [2000.0], [2000.0]], 4, axis=1)
-        loaded: Any = SimpleNamespace(zone=replace(zone, capacity_kwh=capacity_kwh), inputs=None)
-        state: Any = SimpleNamespace(plan=before, inputs=None)
-        offsets_kwh = dict(zip(zone.battery_keys.tolist(), (40.0, -40.0, 40.0, 5000.0), strict=True))
-        corrections = {key: SocCorrection(1, offset_kwh) for key, offset_kwh in offsets_kwh.items()}
-        nothing: Any = None
-        found = await run._load_start(nothing, loaded, state, corrections, period_start(0))
-        assert found.energy_kwh.tolist() == pytest.approx([500.0, 460.0, 540.0, 2000.0])

@@ -408,10 +408,10 @@ class TestAGateAtWhichNothingChanged:
     async def test_costs_one_look_and_no_run(self, yard: Yard) -> None:
         battery = await yard.battery()
         await yard.schedule(await yard.virtual(battery), [400.0, -200.0])
-        await lose(yard, battery, 1.0)  # for four quarter-hours: that it is over changes nothing
-        await yard.gate_of(1)  # after midnight, when another market day has come into view
+        await lose(yard, battery, 1.0)  # for four quarter-hours, in each of which it is recorded what it did
+        await yard.gate_of(4)  # after midnight, when another market day has come into view
         before = await _zone_of(yard)
-        await yard.gate_of(8)
+        await yard.gate_of(11)
         after = await _zone_of(yard)
         assert after["revision"] == before["revision"], "no run has planned the zone"
         assert after["settled_until"] == before["settled_until"] + 7

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -170,59 +168,6 @@ class TestTheShareEnergyOfABatteryThatIsNew:
         for stored_kwh in (0.0, 300.0):
             found = carry_share_energy(zone, inputs, None, None, np.array([stored_kwh]), np.ones(1, dtype=bool))
             assert found.tolist() == pytest.approx([50.0])
-
-
-class TestTheShareEnergyOfABatteryThatWasPlanned:
-    """Of three batteries, the first is new, and a fourth is gone; so are two virtual assets. The plan began three
-    quarter-hours ago. Of the asset that stays, a quarter and three quarters are on the two that stay."""
-
-    BEFORE: Any = SimpleNamespace(
-        first=1,
-        battery_keys=np.array([12, 13, 20]),
-        asset_keys=np.array([6, 7]),
-        energy_kwh=np.zeros((3, 10)),
-        share_energy_kwh=np.array([[500.0], [700.0], [900.0]]) + 10.0 * np.arange(10),
-        power_kw=np.array([[400.0, -400.0, 80.0, 160.0, 0.0, 0.0, 0.0, 0.0, -40.0], [70.0] * 9]),
-    )
-
-    def _carry(self, first: int, *, knows_inputs: bool = True, inputs_first: int | None = None) -> list[float]:
-        """The asset was to go from 100 kWh to 40 in three quarter-hours, and has 70 in store now."""
-        zone, inputs = zone_with([0.0] * PERIODS)
-        limits = even_limits([4000] * 3, [2000] * 3, PERIODS, [1.0] * 3)
-        zone = replace(
-            zone,
-            first=first,
-            end=first + PERIODS,
-            asset_keys=np.array([5, 6]),
-            battery_keys=np.array([11, 12, 13]),
-            share_of=np.array([[0, 0], [1, 1], [1, 2]]),
-            shares=np.array([1.0, 0.25, 0.75]),
-            limits=limits,
-        )
-        energies_kwh = np.array([[50.0, 400.0, 0.0], [70.0, 300.0, 0.0]])
-        now = replace(inputs, first=first if inputs_first is None else inputs_first, energies_kwh=energies_kwh)
-        then = replace(
-            inputs,
-            efficiencies=np.array([[0.9, 0.8], [0.5, 0.5]]),
-            energies_kwh=np.array([[100.0, 300.0, 0.0], [33.0, 99.0, 0.0]]),
-        )
-        stored_kwh, is_new = np.array([333.0, 1.0, 2.0]), np.array([True, False, False])
-        found = carry_share_energy(zone, now, self.BEFORE, then if knows_inputs else None, stored_kwh, is_new)
-        return [float(one) for one in found]
-
-    def test_goes_on_from_the_plan_with_what_has_become_of_virtual_energy(self) -> None:
-        assert self._carry(4) == pytest.approx([333.0, 530.0 + 30 / 4, 730.0 + 30 * 3 / 4])
-
-    def test_goes_on_from_the_plan_alone_where_its_inputs_are_not_known(self) -> None:
-        assert self._carry(4, knows_inputs=False) == pytest.approx([333.0, 530.0, 730.0])
-
-    def test_is_that_of_the_plans_end_where_it_has_ended_since_and_of_its_start_before(self) -> None:
-        """Until the end, the asset was to lose 50 kWh more and to charge 9; at the start it had 100."""
-        assert self._carry(40) == pytest.approx([333.0, 590.0 + (70 + 1) / 4, 790.0 + (70 + 1) * 3 / 4])
-        assert self._carry(0) == pytest.approx([333.0, 500.0 - 30 / 4, 700.0 - 30 * 3 / 4])
-
-    def test_is_the_plans_where_only_schedules_were_read_again(self) -> None:
-        assert self._carry(4, inputs_first=1) == [530.0, 730.0, 930.0]
 
 
 class TestTheEnergyOfAVirtualAsset:

@@ -222,7 +222,7 @@ class TestLimits:
         limits = even_limits([1000], [2000], 4)
         limited = replace(limits, daily_export_kwh=np.full((1, 4), 150.0))
         zone = zone_of([[400.0, 400.0, 400.0, 400.0]], limited, [[1.0]])
-        start = StartState(np.array([30.0]), np.array([70.0]), np.array([0.0]))
+        start = StartState(np.array([30.0]), np.array([70.0]), np.array([0.0]), np.zeros(1), np.ones(1))
         made = compute_dispatch(replace(zone, days=np.array([0, 0, 0, 1]), start=start))
         assert made.batteries.virtual_kw[0].tolist() == pytest.approx([400.0, 80.0, 0.0, 400.0])
         assert made.batteries.is_cycle_bound.tolist() == [False, True, True, False]
@@ -231,7 +231,7 @@ class TestLimits:
     def test_count_what_was_exported_earlier_in_the_year(self) -> None:
         limits = even_limits([1000], [2000], 4)
         limited = replace(limits, annual_export_kwh=np.full((1, 4), 5000.0))
-        start = StartState(np.array([60.0]), np.array([4850.0]), np.array([0.0]))
+        start = StartState(np.array([60.0]), np.array([4850.0]), np.array([0.0]), np.zeros(1), np.ones(1))
         zone = zone_of([[400.0, 400.0, 400.0, 400.0]], limited, [[1.0]])
         made = compute_dispatch(replace(zone, years=np.array([0, 0, 0, 1]), start=start))
         assert made.batteries.virtual_kw[0].tolist() == pytest.approx([400.0, 200.0, 0.0, 400.0])
@@ -270,7 +270,7 @@ class TestLimits:
     @EITHER_WAY
     def test_let_a_battery_ramp_from_where_it_is(self, sign: float) -> None:
         limits = replace(even_limits([1000, 1000], [4000, 4000], 2), ramp_kw=np.full((2, 2), 300.0))
-        start = StartState(np.zeros(2), np.zeros(2), sign * np.array([200.0, -500.0]))
+        start = replace(StartState.of_rest(2), power_kw=sign * np.array([200.0, -500.0]))
         power_kw = [[sign * 700.0, sign * 1400.0]]
         made = compute_dispatch(replace(zone_of(power_kw, limits, [[1.0, 0.0]]), start=start))
         assert (sign * made.batteries.virtual_kw[:, 0]).tolist() == pytest.approx([500.0, 0.0])
@@ -281,7 +281,7 @@ class TestLimits:
         ramp_kw, promised_kwh = np.array([[300.0] * 3, [np.inf] * 3]), limits.promised_kwh.copy()
         promised_kwh[1] = 0.0  # it serves nothing, and knows no ramp
         limits = replace(limits, ramp_kw=ramp_kw, promised_kwh=promised_kwh)
-        start = StartState(np.zeros(2), np.zeros(2), np.array([200.0, 0.0]))
+        start = replace(StartState.of_rest(2), power_kw=np.array([200.0, 0.0]))
         made = compute_dispatch(replace(zone_of([[500.0, 0.0, 700.0]], limits, [[1.0, 0.0]]), start=start))
         assert made.batteries.virtual_kw[0].tolist() == pytest.approx([500.0, 0.0, 300.0])
         assert made.batteries.unserved_kw.tolist() == pytest.approx([0.0, 0.0, 400.0])
@@ -597,7 +597,7 @@ class TestAChangeThatIsLaidOverAPlan:
         virtual_kw[0], own_kw[0], drift_kw[0] = 900.0, 60.0, 40.0
         energy_kwh = np.array([[2000.0, 1750.0, 1500.0, 1250.0], [2000.0] * 4])
         none = np.zeros(3)
-        found = BatteryDispatch(virtual_kw, own_kw, drift_kw, energy_kwh, none, none.astype(bool))
+        found = BatteryDispatch(virtual_kw, own_kw, drift_kw, energy_kwh, np.zeros((2, 4)), none, none.astype(bool))
         wanted = replace(limits, own_kw=own_kw * 2, drift_kw=drift_kw * 3, discharge_kw=limits.discharge_kw * 2)
         laid = overlay_change(
             replace(given, limits=wanted),

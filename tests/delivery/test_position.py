@@ -14,7 +14,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 from gridloom.delivery.inputs.store import read_activated_changes_kwh, read_active_assets
 from gridloom.delivery.positions.position import load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_number
-from gridloom.virtual_assets.gate_closure.revalidation import announced_before
+from gridloom.virtual_assets.backing.announced import announced_before
 
 
 async def trade(yard: Yard, virtual: dict[str, Any], place: int, side: str, mwh: float, price: float = 80.0) -> None:
@@ -414,24 +414,3 @@ class TestACut:
         key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
         owner = await load_owner_position(yard.edge.pool, key, first, end)
         assert owner.open_mwh.tolist() == pytest.approx([0.0 if is_announced else 0.075, 0.0])
-
-    async def test_that_was_not_announced_is_owed_by_the_owners_by_share(self, yard: Yard) -> None:
-        yard.begin_later()
-        batteries = [await yard.battery(), await yard.battery()]
-        shares = (0.75, 0.25)
-        backing = [{"physicalAssetID": one["id"], "share": share} for one, share in zip(batteries, shares, strict=True)]
-        virtual = await yard.virtual(*batteries, backing=backing)
-        await yard.schedule(virtual, [900.0, 100.0])
-        await yard.advance(announced_before(market_day_of(yard.start)) + timedelta(minutes=1))
-        for battery in batteries:
-            await self._lose(yard, battery)
-        await yard.gate_of(3)
-        first, open_mwh = period_number(yard.start), []
-        for battery in batteries:
-            key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
-            open_mwh.append((await load_owner_position(yard.edge.pool, key, first, first + 2)).open_mwh.tolist())
-        window = {"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)}
-        [cut] = (await yard.trader.trader.get(f"{yard.url(virtual)}/adjustments", params=window)).json()
-        cut_mwh = (cut["acceptedSchedule"] - cut["adjustedSchedule"]) / 4000
-        assert cut_mwh > 0
-        assert open_mwh == [pytest.approx([share * cut_mwh, 0.0]) for share in shares]

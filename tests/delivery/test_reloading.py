@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.delivery.conftest import Yard, next_day_of, yard_of
+from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.codec import pack, unpack
@@ -18,7 +18,7 @@ from gridloom.delivery.plan_store import ZoneState, _array_cache, lock_zone
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
-from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
+from gridloom.kernel.market_time import block_window, market_day_of, period_number
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Connection
 
@@ -150,37 +150,6 @@ def _check_alike(one: Any, other: Any, name: str = "") -> None:
 
 def _list_figures(run: Any) -> dict[str, Any]:
     return {one.name: getattr(run, one.name) for one in fields(run) if one.name not in ("id", "solver_s")}
-
-
-@pytest.mark.parametrize(("periods", "seed"), [(92, 1), (96, 2), (100, 3)])
-async def test_a_run_leaves_the_same_whether_it_reads_what_changed_or_everything(
-    fresh_app: Any, monkeypatch: pytest.MonkeyPatch, periods: int, seed: int
-) -> None:
-    day = next_day_of(periods)
-    start = market_day_window(day).start
-    reloaded = []
-
-    async def count_reloaded(*given: Any) -> Any:
-        found = await reload_changed_schedules(*given)
-        reloaded.append(found is not None)
-        return found
-
-    monkeypatch.setattr("gridloom.delivery.runs.run.reload_changed_schedules", count_reloaded)
-    async with yard_of(await fresh_app(start - timedelta(hours=12))) as yard:
-        yard.start = start
-        scene = Scene(yard, seed)
-        await scene.furnish()
-        await yard.gate_of(scene.offset)
-        for _ in range(STEPS):
-            await scene.change()
-            async with yard.edge.pool.acquire() as db, db.transaction():
-                state, now = await lock_zone(db, ZONE), await platform_now(db)
-                with_what_was_kept = await _run(db, state, now)
-                _check_alike(await _run(db, replace(state, inputs=None), now), with_what_was_kept)
-            scene.offset += scene.draw.randrange(1, 4)
-            await yard.gate_of(scene.offset)
-            await _check_nothing_is_left(yard)
-    assert sum(reloaded) > STEPS // 2, "most runs have read what had changed, and nothing else"
 
 
 async def _check_nothing_is_left(yard: Yard) -> None:

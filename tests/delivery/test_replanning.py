@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from gridloom.delivery.model import CODE_OF_KIND, BatteryLimits, PartKind, Start
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.parts import PartKeys, list_parts, list_parts_of_both
-from gridloom.delivery.planning.replanning import PlanStart, _widen_slice, replan
+from gridloom.delivery.planning.replanning import PlanStart, replan
 from gridloom.market_calendar import Floats
 
 pytestmark = pytest.mark.pure
@@ -38,6 +37,7 @@ def loaded_zone(
         np.arange(1, virtual + 1),
         np.arange(10_000, 10_000 + count),
         made.power_kw,
+        np.zeros_like(made.power_kw),
         made.share_of,
         made.shares,
         limits,
@@ -372,27 +372,3 @@ class TestReplan:
         )
         start = replace(start, energy_kwh=limits.energy_kwh, share_energy_kwh=limits.energy_kwh)
         assert replan(zone, None, start, batteries_unchanged=False).opposed_periods == 1
-
-    def test_reaches_over_the_last_period_in_which_a_reserve_is_held_otherwise(self) -> None:
-        def plan(first: int, unstored_kw: list[float]) -> Any:
-            return SimpleNamespace(
-                first=first,
-                end=first + len(unstored_kw),
-                reserve_keys=np.array([[10_000, 1, 7]]),
-                unstored_reserve_kw=np.array([unstored_kw]),
-            )
-
-        before = plan(0, [9.0, 0.0, 5.0, 5.0, 0.0, 0.0, 0.0])
-        for now_kw, changed in (
-            ([0.0, 5.0, 5.0, 0.0, 0.0, 0.0], slice(2, 4)),
-            ([0.0, 5.0, 5.0, 0.0, 3.0, 0.0], slice(2, 5)),
-            ([0.0, 0.0, 5.0, 0.0, 0.0, 0.0], slice(1, 4)),
-        ):
-            assert _widen_slice(slice(2, 4), plan(1, now_kw), before, 1) == changed
-        longer = plan(1, [0.0, 5.0, 5.0, 0.0, 0.0, 0.0, 7.0])
-        assert _widen_slice(slice(6, 7), longer, before, 1) == slice(6, 7), "with the periods of both"
-        none = plan(1, [0.0] * 6)
-        none.reserve_keys, none.unstored_reserve_kw = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 6))
-        earlier = plan(0, [9.0, 5.0, 0.0, 0.0, 0.0, 4.0, 0.0])
-        assert _widen_slice(slice(2, 4), none, earlier, 1) == slice(0, 5), "a reserve that was given back"
-        assert _widen_slice(slice(2, 4), none, None, 0) == slice(2, 4)

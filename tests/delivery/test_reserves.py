@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime, timedelta
-from types import SimpleNamespace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from tests.delivery.test_anchoring import measure
 from tests.delivery.zones import even_limits
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.capacity.availability import CapacityOutage
 from gridloom.delivery.model import CODE_OF_KIND, PartKind
 from gridloom.delivery.planning.reserves import (
     ReserveCapability,
@@ -25,10 +23,7 @@ from gridloom.delivery.planning.reserves import (
     hold_reserves,
     hold_unstored,
 )
-from gridloom.delivery.runs import finalisation
-from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
-from gridloom.virtual_assets.backing.store import RecordedOutage
-from gridloom.virtual_assets.gate_closure.revalidation import announced_before
+from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
 
 KINDS = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
 
@@ -171,7 +166,7 @@ class TestReservesWithoutTheirEnergy:
             reserve_stored_kwh=200 * bound,
             reserve_headroom_kwh=200 * bound,
         )
-        found = find_unstored_kw(limits, np.array([[stored_kwh, 500.0]]), self.KEYS, np.full((4, 1), 100.0))
+        found = find_unstored_kw(limits, np.array([[stored_kwh]]), self.KEYS, np.full((4, 1), 100.0))
         return [float(row[0]) for row in found]
 
     def test_are_held_within_the_bounds(self) -> None:
@@ -211,7 +206,9 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         given: dict[str, Any] = {"power_kw": zeros, "drift_kw": zeros} | changed
         energy_kwh = np.array([[kwh, kwh] for kwh in stored_kwh])
         asked = np.array([(0, CODE_OF_KIND[kind], 7)]), np.array([[200.0]])
-        keys, unstored_kw = hold_unstored(limits, energy_kwh, given["power_kw"], given["drift_kw"], *asked)
+        keys, unstored_kw = hold_unstored(
+            limits, energy_kwh[:, :-1], energy_kwh[:, 1:], given["power_kw"], given["drift_kw"], *asked
+        )
         held_kw = np.concatenate([asked[1], np.zeros((len(keys) - 1, 1))]) - unstored_kw
         return {battery: float(row[0]) for (battery, _, _), row in zip(keys.tolist(), held_kw, strict=True)}
 
@@ -261,7 +258,13 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         ):
             energy_kwh = np.array([[stored_kwh, stored_kwh], [420.0, 420.0]])
             keys, unstored_kw = hold_unstored(
-                limits, energy_kwh, zeros, zeros, np.array([(0, code, 7) for code in codes]), asked_kw
+                limits,
+                energy_kwh[:, :-1],
+                energy_kwh[:, 1:],
+                zeros,
+                zeros,
+                np.array([(0, code, 7) for code in codes]),
+                asked_kw,
             )
             held_kw = np.concatenate([asked_kw, np.zeros((len(keys) - 3, 1))]) - unstored_kw
             found = {(one, code): float(kw[0]) for (one, code, _), kw in zip(keys.tolist(), held_kw, strict=True)}
@@ -276,7 +279,9 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         )
         keys, zeros = np.array([(one, CODE_OF_KIND[PartKind.AFRR_POS], 7) for one in (0, 1)]), np.zeros((2, 1))
         energy_kwh = np.array([[200.0, 200.0], [600.0, 600.0]])
-        found, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, keys, np.array([[200.0], [50.0]]))
+        found, unstored_kw = hold_unstored(
+            limits, energy_kwh[:, :-1], energy_kwh[:, 1:], zeros, zeros, keys, np.array([[200.0], [50.0]])
+        )
         assert (found.tolist(), unstored_kw[:, 0].tolist()) == (keys.tolist(), pytest.approx([100.0, -100.0]))
 
     def test_is_for_each_other_at_different_times(self) -> None:
@@ -291,7 +296,9 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         keys, zeros = np.array([(one, CODE_OF_KIND[PartKind.AFRR_POS], 7) for one in (0, 1)]), np.zeros((2, 2))
         energy_kwh = np.array([[200.0, 600.0, 600.0], [600.0, 600.0, 600.0]])
         energy_kwh[1, 1], limits.low_kwh[1, 1] = 600.0, 700.0
-        found, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, keys, np.full((2, 2), 200.0))
+        found, unstored_kw = hold_unstored(
+            limits, energy_kwh[:, :-1], energy_kwh[:, 1:], zeros, zeros, keys, np.full((2, 2), 200.0)
+        )
         assert found.tolist() == keys.tolist()
         assert unstored_kw.tolist() == [pytest.approx([100.0, -100.0]), pytest.approx([-100.0, 100.0])]
 
@@ -313,51 +320,14 @@ class TestSteppingInForReservesWithoutTheirEnergy:
             empty_kwh = 0.0 if kind is PartKind.AFRR_POS else 1000.0
             energy_kwh = np.array([[empty_kwh, empty_kwh], [start_kwh, end_kwh]])
             asked, zeros = np.array([(0, CODE_OF_KIND[kind], 7)]), np.zeros((2, 1))
-            keys, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, asked, np.array([[200.0]]))
+            keys, unstored_kw = hold_unstored(
+                limits, energy_kwh[:, :-1], energy_kwh[:, 1:], zeros, zeros, asked, np.array([[200.0]])
+            )
             assert keys[:, 0].tolist() == [0, 1]
             assert unstored_kw[:, 0].tolist() == pytest.approx([200.0, -held_kw])
 
     def test_is_not_needed_where_the_energy_is_there(self) -> None:
         assert self._hold([300.0, 500.0], PartKind.FCR) == {0: 200.0}
-
-
-class TestAShortfall:
-    START = market_day_window(date(2026, 6, 15)).start
-    IN_TIME, TOO_LATE = (announced_before(date(2026, 6, 15)) + timedelta(seconds=second) for second in (-1, 0))
-
-    @pytest.mark.parametrize(
-        ("outages", "is_announced"),
-        [
-            pytest.param([(5, 0, 2, IN_TIME)], [True, True], id="by an outage that was recorded in time"),
-            pytest.param([(5, 0, 2, TOO_LATE)], [False, False], id="by one that was recorded at noon"),
-            pytest.param([(5, 0, 2, IN_TIME), (5, 1, 2, TOO_LATE)], [True, False], id="by two of which one was late"),
-            pytest.param([(5, 0, 1, IN_TIME)], [True, False], id="that lasts longer than the outage"),
-            pytest.param([(6, 0, 2, IN_TIME)], [False, False], id="while another battery is out"),
-        ],
-    )
-    async def test_is_announced_where_all_that_fails_of_its_battery_then_was_recorded_in_time(
-        self, monkeypatch: pytest.MonkeyPatch, outages: list[tuple[int, int, int, datetime]], is_announced: list[bool]
-    ) -> None:
-        async def read_outages(*_: Any) -> list[RecordedOutage]:
-            return [
-                RecordedOutage(
-                    key, CapacityOutage(self.START + low * QUARTER, self.START + high * QUARTER, 9, 9, 9), at
-                )
-                for key, low, high, at in outages
-            ]
-
-        monkeypatch.setattr(finalisation, "read_recorded_outages", read_outages)
-        unheld = np.array([(7, CODE_OF_KIND[PartKind.FCR], 5)]), np.array([[0.0, 30.0, 40.0]])
-        plan: Any = SimpleNamespace(first=period_number(self.START) - 1, unheld_reserves=lambda: unheld)
-        nothing: Any = None
-        found = await finalisation._list_shortfalls(nothing, plan, 1, 3)
-        first = period_number(self.START)
-        assert [(one.asset_key, one.period, one.market, one.physical_asset_key) for one in found] == [
-            (7, first, "FCR", 5),
-            (7, first + 1, "FCR", 5),
-        ]
-        assert [one.power_kw for one in found] == [30.0, 40.0]
-        assert [one.is_announced for one in found] == is_announced
 
 
 class TestABatteryThatFails:

@@ -80,6 +80,7 @@ def made_zone(
         unlimited,
         np.zeros((count, periods)),
         np.zeros((count, periods)),
+        np.ones((count, periods)),
         energy_kwh,
     )
     return input_of(scheduled_kw, limits, np.array(pairs), np.array(shares))
@@ -112,7 +113,7 @@ def even_limits(
     powers, capacities = columns(power_kw), columns(capacity_kwh)
     return BatteryLimits(
         *(powers, powers.copy(), nothing, capacities, charging, discharging, nothing, nothing, nothing, nothing),
-        *(capacities, unlimited, unlimited, unlimited, nothing, nothing, capacities[:, 0] / 2),
+        *(capacities, unlimited, unlimited, unlimited, nothing, nothing, nothing + 1, capacities[:, 0] / 2),
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -19,16 +18,13 @@ from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
 from gridloom.kernel.market_time import market_day_window, period_number
-from gridloom.revenue.model import ReportBuckets
-from gridloom.statements import figures as month_figures
 from gridloom.statements.figures import (
     AssetMonth,
-    load_battery_month,
     show_figures,
     sum_up_battery,
     sum_up_virtual,
 )
-from gridloom.statements.model import Month, NamedAsset
+from gridloom.statements.model import NamedAsset
 from gridloom.statements.views import AssetMonthView
 
 DAY = date(2026, 9, 1)
@@ -50,11 +46,14 @@ def limited(daily: float | None, valid_from: datetime = datetime(2020, 1, 1, tzi
     return PhysicalParameters(1, valid_from, 0.9, 0.9, 0.0, 1.0, None, daily, None)
 
 
+def sum_up(performance: Performance, parameters: list[PhysicalParameters], rated_mw: float, until: int) -> Any:
+    available = np.ones(len(performance.dispatch.is_planned))
+    return sum_up_battery(performance, parameters, available, rated_mw, until, 0.0)
+
+
 class TestABattery:
     def test_has_moved_what_was_measured_and_what_was_dispatched_where_nothing_was(self) -> None:
-        month = sum_up_battery(
-            perform([400, 400, -800, 0], [300, 0, -800, 0], [1, 0, 1, 1]), [limited(1.5)], 2.0, FIRST + 4
-        )
+        month = sum_up(perform([400, 400, -800, 0], [300, 0, -800, 0], [1, 0, 1, 1]), [limited(1.5)], 2.0, FIRST + 4)
         assert month is not None
         assert month.discharged_kwh == pytest.approx(175)
         assert month.charged_kwh == pytest.approx(200)
@@ -65,32 +64,32 @@ class TestABattery:
         assert (month.days, month.cycle_limit) == (1, 1.5)
 
     def test_that_moves_the_other_way_has_delivered_nothing_then(self) -> None:
-        month = sum_up_battery(perform([400, -400, 400], [-200, 200, 500], [1, 1, 1]), [], 2.0, FIRST + 3)
+        month = sum_up(perform([400, -400, 400], [-200, 200, 500], [1, 1, 1]), [], 2.0, FIRST + 3)
         assert month is not None
         assert month.availability == pytest.approx(1 / 3)
 
     def test_counts_no_quarter_hour_to_come(self) -> None:
-        month = sum_up_battery(perform([400, 400], [400, 400], [1, 1]), [], 2.0, FIRST + 1)
+        month = sum_up(perform([400, 400], [400, 400], [1, 1]), [], 2.0, FIRST + 1)
         assert month is not None
         assert month.discharged_kwh == pytest.approx(100)
-        assert sum_up_battery(perform([400], [0], [0]), [], 2.0, FIRST) is None
+        assert sum_up(perform([400], [0], [0]), [], 2.0, FIRST) is None
 
     def test_may_do_each_day_what_was_in_force_that_day(self) -> None:
         second = market_day_window(DAY + timedelta(days=1)).start
         both = perform([0.0] * 97, [0.0] * 97, [1.0] * 97)
-        assert sum_up_battery(both, [limited(1.0), limited(2.0, second)], 2.0, FIRST + 97).cycle_limit == 3.0  # type: ignore[union-attr]
-        assert sum_up_battery(both, [limited(1.0), limited(None, second)], 2.0, FIRST + 97).cycle_limit is None  # type: ignore[union-attr]
+        assert sum_up(both, [limited(1.0), limited(2.0, second)], 2.0, FIRST + 97).cycle_limit == 3.0  # type: ignore[union-attr]
+        assert sum_up(both, [limited(1.0), limited(None, second)], 2.0, FIRST + 97).cycle_limit is None  # type: ignore[union-attr]
 
 
 class TestAVirtualBattery:
     def test_is_counted_up_to_now_whatever_is_to_come(self) -> None:
         asset = asset_of_five_days()
         kw, missing = np.array([400.0, -800.0, 1000.0]), np.array([0.0, 0.5, 1.0])
-        month = sum_up_virtual(asset, asset.first, asset.first + 2, kw, missing, 80.0)
+        month = sum_up_virtual(asset, asset.first, asset.first + 2, kw, missing, 80.0, {})
         assert month is not None
         assert (month.discharged_kwh, month.charged_kwh, month.cycles) == pytest.approx((100, 200, 100 / 2000))
         assert (month.days, month.rated_mw, month.availability, month.earned_eur) == (1, 1.0, 0.75, 80.0)
-        assert sum_up_virtual(asset, asset.first, asset.first, kw, missing, 0.0) is None
+        assert sum_up_virtual(asset, asset.first, asset.first, kw, missing, 0.0, {}) is None
 
 
 class TestAStatement:
@@ -101,7 +100,7 @@ class TestAStatement:
         named = [NamedAsset(UUID(int=place), name == "V", name, "TenneT") for place, name in enumerate("VBA")]
         months = [did(500, 0.2, 400), did(300, 1.0, 30), did(100, 0.6, 0)]
         figures = show_figures(10.0, Decimal("1234.50"), zip(named, months, strict=True))
-        assert figures.earned_per_mw == 123.45
+        assert figures.net_per_mw == 123.45
         assert figures.availability_delivered == 0.9
         assert figures.measured_share == 0.925
         assert [(one.name, one.measured_share) for one in figures.assets] == [("A", 1.0), ("B", 0.9), ("V", 0.2)]
@@ -163,7 +162,8 @@ class TestAStatement:
         figures = issued["figures"]
         assert figures == before
         assert figures["ratedPower"] == 10.0
-        assert figures["earnedPerMW"] == pytest.approx(float(issued["total"]) / 10.0, abs=0.01)
+        assert figures["netPerMW"] == pytest.approx(float(issued["total"]) / 10.0, abs=0.01)
+        assert (figures["earned"], figures["earnedPerMW"]) == (80.0, 8.0)
         [held] = figures["assets"]
         assert (held["kind"], held["ratedPower"], held["days"]) == ("VIRTUAL", 10.0, 31)
         assert (held["earned"], held["earnedPerMW"]) == (80.0, 8.0)
@@ -174,35 +174,6 @@ class TestAStatement:
         assert "figures" not in (await books.list(trader))[0]
         owned = (await books.statement(books.owner, JANUARY))["figures"]
         assert (owned["ratedPower"], owned["assets"]) == (30.0, []), "of both batteries, of which none was dispatched"
-        assert owned["earnedPerMW"] == pytest.approx(62_000 / 30, abs=0.01)
+        assert owned["netPerMW"] == pytest.approx(62_000 / 30, abs=0.01)
         [running] = (await books.statement(trader, APRIL))["figures"]["assets"]
         assert running["days"] == 20, "the days of April that have begun"
-
-
-class TestTheMonthOfABattery:
-    async def test_is_of_what_was_planned_and_in_force_by_its_end_and_rated_over_the_month(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        asked: list[object] = []
-        month, nothing = Month.parse("2026-09"), cast(Any, None)
-
-        async def read_parameters(_db: object, keys: list[int], before: datetime) -> list[PhysicalParameters]:
-            asked.append((keys, before))
-            return [limited(1.5)]
-
-        async def read_ratings(*_asked: object) -> dict[int, str]:
-            return {7: "rated"}
-
-        def rated_power_mw(rated: list[str], buckets: ReportBuckets) -> list[float]:
-            asked.append((rated, [*buckets.starts_s], [*buckets.ends_s]))
-            return [2.0]
-
-        for stub in (read_parameters, read_ratings, rated_power_mw):
-            monkeypatch.setattr(month_figures, stub.__name__, stub)
-        planned = perform([400, 400, -800], [300, 0, -800], [1, 0, 1])
-        found = await load_battery_month(nothing, 7, planned, month, FIRST + 2)
-        assert found == sum_up_battery(planned, [limited(1.5)], 2.0, FIRST + 2)
-        start, end = month.window.start, month.window.end
-        assert asked == [([7], end), (["rated"], [start.timestamp()], [end.timestamp()])]
-        idle = replace(planned, dispatch=replace(planned.dispatch, is_planned=np.zeros(3, dtype=bool)))
-        assert await load_battery_month(nothing, 7, idle, month, FIRST + 2) is None

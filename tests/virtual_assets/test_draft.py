@@ -181,20 +181,20 @@ class TestAnEnergyCut:
     @pytest.mark.parametrize(
         ("cut", "changed_at", "excess"),
         [
-            pytest.param(Cut(1, 100.0, 60.0, ENERGY), None, (1, -10 / 0.95), id="of an accepted point"),
-            pytest.param(Cut(2, -80.0, -40.0, ENERGY), None, (2, 10 * 0.9), id="of one that charges"),
-            pytest.param(Cut(1, 140.0, 100.0, ENERGY), None, None, id="to what it was cut to before"),
-            pytest.param(Cut(1, 140.0, 120.0, ENERGY), 1, (1, -5 / 0.95), id="of the change itself"),
-            pytest.param(Cut(1, 140.0, 120.0, ENERGY), 2, None, id="beside the change, to more than before"),
-            pytest.param(Cut(1, 100.0, 60.0, CYCLES), 1, None, id="by the cycles"),
+            pytest.param(Cut(1, 100.0, 60.0, ENERGY, 60.0, 60.0), None, (1, -10 / 0.95), id="of an accepted point"),
+            pytest.param(Cut(2, -80.0, -40.0, ENERGY, -40.0, -40.0), None, (2, 10 * 0.9), id="of one that charges"),
+            pytest.param(Cut(1, 140.0, 100.0, ENERGY, 100.0, 100.0), None, None, id="to what it was cut to before"),
+            pytest.param(Cut(1, 140.0, 120.0, ENERGY, 120.0, 120.0), 1, (1, -5 / 0.95), id="of the change itself"),
+            pytest.param(Cut(1, 140.0, 120.0, ENERGY, 120.0, 120.0), 2, None, id="beside it, to more than before"),
+            pytest.param(Cut(1, 100.0, 60.0, CYCLES, 60.0, 60.0), 1, None, id="by the cycles"),
         ],
     )
     def test_is_a_reason_to_refuse_where_it_is_the_changes_own_or_greater_than_before(
         self, cut: Cut, changed_at: int | None, excess: tuple[int, float] | None
     ) -> None:
         given = inputs_of(np.array([[0.0, 60.0, -50.0], [0.0, 40.0, -30.0]]))
-        before = Projection(given.power_kw, np.full(4, 50.0), (), np.zeros(3))
-        first = Cut(0, 5.0, 0.0, AdjustmentReason.AVAILABILITY)
+        before = Projection(given.power_kw, np.full(4, 50.0), (), *np.zeros((2, 3)))
+        first = Cut(0, 5.0, 0.0, AdjustmentReason.AVAILABILITY, 0.0, 0.0)
         after = replace(before, cuts=(first, cut))
         found = first_energy_cut(given, before, after, np.arange(3) == changed_at)
         if excess is None:

@@ -11,7 +11,7 @@ import pytest
 from tests.clock_changes import next_day_of
 from tests.emitted import events_of
 from tests.people import People
-from tests.virtual_assets.conftest import ASYMMETRIC, QUARTER, Battery, new_asset, register, wire
+from tests.virtual_assets.conftest import ASYMMETRIC, QUARTER, Battery, new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
@@ -19,7 +19,7 @@ from gridloom.platform.http.application import Application
 from gridloom.platform.jobs import run_due_platform_jobs
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
-from gridloom.virtual_assets.history.store import read_powers_as_of, read_unannounced_kw
+from gridloom.virtual_assets.history.store import read_cuts, read_powers_as_of
 from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
 
 GATE = timedelta(seconds=480)
@@ -104,7 +104,7 @@ class TestLostPower:
         assert await adjustments(battery) == []
         await advance(battery.edge, battery.start + 2 * QUARTER - GATE + timedelta(seconds=5))
         assert await adjustments(battery) == [(2, 500, 300, "AVAILABILITY")]
-        assert (await powers(battery))[:6] == [-400, 500, 300, 500, 500, 0]
+        assert (await powers(battery))[:6] == [-400, 500, 500, 500, 500, 0], "it was not announced"
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == [(2, 500, 300, "AVAILABILITY"), (3, 500, 300, "AVAILABILITY")]
         table = await battery.client.get(
@@ -112,7 +112,7 @@ class TestLostPower:
         )
         assert table.text.splitlines()[1] == f'"{wire(battery.start + 2 * QUARTER)}",500,300,"AVAILABILITY"'
         assert 'rel="next"' in table.headers["Link"]
-        assert (await powers(battery))[:6] == [-400, 500, 300, 300, 500, 0]
+        assert (await powers(battery))[:6] == [-400, 500, 500, 500, 500, 0]
 
     async def test_shows_in_the_block_at_once_and_bounds_new_schedules(self, make):
         battery = await make()
@@ -216,25 +216,28 @@ class TestLostPower:
         assert [len(page.json()), len(rest.json())] == [3, 1]
 
 
-class TestLostEnergy:
-    async def test_cuts_charging_that_no_longer_fits(self, make):
-        battery = await make()
+def in_days(days: int) -> dict[str, str]:
+    """A life so far ahead that what is recorded now is announced in time."""
+    start = tomorrow() + timedelta(days=days)
+    return {"start": wire(start), "end": wire(start + timedelta(days=2))}
+
+
+class TestEnergyLostAsAnnounced:
+    async def test_takes_its_content_with_it_and_cuts_charging_that_no_longer_fits(self, make):
+        battery = await make(**in_days(2))
         await battery.put([-1000] * 4)  # to 1900 kWh
-        await lose(battery, 0, 192, energy=500)  # 1500 kWh are left
+        await lose(battery, 0, 192, energy=500)  # 1500 kWh are left, and 750 of the 1000 in store
         assert (await battery.read())["availableEnergyCapacity"] == 1500
         await advance(battery.edge, battery.end)
-        cut = await adjustments(battery)
-        assert [(period, reason) for period, _, _, reason in cut] == [
-            (2, "STATE_OF_ENERGY_BOUNDARIES"),
-            (3, "STATE_OF_ENERGY_BOUNDARIES"),
-        ]
-        assert cut[0][2] == pytest.approx(-(1500 - 1450) / 0.9 * 4)
-        assert cut[1][2] == pytest.approx(0)
-        assert (await battery.energies())[-1] == pytest.approx(1500)
+        [cut] = await adjustments(battery)
+        assert (cut[0], cut[3]) == (3, "STATE_OF_ENERGY_BOUNDARIES")
+        assert cut[2] == pytest.approx(-(1500 - 1425) / 0.9 * 4)
+        assert (await powers(battery))[3] == pytest.approx(cut[2]), "the schedule follows what was announced"
+        assert (await battery.energies())[-1] == pytest.approx(1500 + 250)
         assert (await battery.read())["availableEnergyCapacity"] == 1500, "as its life ended"
 
     async def test_cuts_the_discharging_that_relied_on_what_was_cut(self, make):
-        battery = await make()
+        battery = await make(**in_days(2))
         await battery.put([-1000] * 4 + [0] * 4 + [900] * 7)  # 1900 kWh, then down to 150
         await lose(battery, 0, 4, power=1000)
         await advance(battery.edge, battery.end)
@@ -247,22 +250,22 @@ class TestLostEnergy:
         assert energies[-1] == pytest.approx(0, abs=1e-6)
 
     async def test_does_not_keep_the_trader_from_changes_that_improve_it(self, make):
-        battery = await make()
+        battery = await make(**in_days(2))
         await battery.put([-1000] * 4)
         await lose(battery, 0, 192, energy=500)
         assert (await battery.put([100], offset=50)).status_code == 200
         problem(await battery.put([-200], offset=60), 422, "energy-out-of-bounds")
 
     async def test_refuses_charging_that_comes_with_an_improvement(self, make):
-        battery = await make()
+        battery = await make(**in_days(2))
         await battery.put([-1000] * 4)  # to 1900 kWh
-        await lose(battery, 20, 192, energy=500)  # 1500 kWh are left, and the battery rests with more
+        await lose(battery, 20, 192, energy=500)  # 1500 kWh are left
         await advance(battery.edge, battery.start - timedelta(hours=1))
-        answer = await battery.put([360, 0, -400], offset=18)  # 1800 kWh, and 90 more into a full store
+        answer = await battery.put([380, 0, -1000], offset=18)  # 1800 kWh, of which 1350 are in reach, and 225 more
         assert answer.status_code == 422
         assert answer.json()["firstPeriod"] == wire(battery.start + 20 * QUARTER)
-        assert answer.json()["excess"] == pytest.approx(90)
-        assert (await battery.put([360, 0, 0], offset=18)).status_code == 200
+        assert answer.json()["excess"] == pytest.approx(75)
+        assert (await battery.put([380, 0, 0], offset=18)).status_code == 200
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == []
 
@@ -280,8 +283,8 @@ class TestCycleLimit:
         assert [after for p, _, after, _ in cut if p in (48, 49)] == [pytest.approx(400), pytest.approx(0)]
         pool, first = battery.edge.pool, period_number(battery.start)
         key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
-        unannounced_kw = await read_unannounced_kw(pool, key, first + 48, first + 50)
-        assert unannounced_kw.tolist() == [0, 0], "the asset's own limit is its holder's"
+        cuts = await read_cuts(pool, key, first + 48, first + 50)
+        assert cuts.unannounced_kw.tolist() == [0, 0], "the asset's own limit is its holder's"
 
     @pytest.mark.parametrize("hours", [23, 25])
     async def test_counts_market_days_of_23_and_25_hours(self, make, hours):

@@ -34,7 +34,8 @@ from gridloom.platform.http import Caller
 from gridloom.platform.jobs import JobRun, cancel, enqueue, job
 from gridloom.virtual_assets.allocation import allocate
 from gridloom.virtual_assets.backing import store as backing_store
-from gridloom.virtual_assets.backing.holdings import release_backing
+from gridloom.virtual_assets.backing.holdings import lock_backing, release_backing
+from gridloom.virtual_assets.gate_closure.notifications import emit_availability_changed, read_available_of_backed
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, BackingShare, Efficiency
 from gridloom.virtual_assets.rules import SHARE_TOLERANCE
 
@@ -141,9 +142,16 @@ async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> 
 
 
 async def release_offer(db: Database, auction_id: UUID) -> None:
-    """Releases the auction's holdings; the caller holds the auction's lock."""
-    backing = await store.read_backing(db, auction_id)
-    await release_backing(db, [part.physical_asset_id for part in backing], auction_id)
+    """Releases the auction's holdings; the caller holds the auction's lock.
+
+    Where that gives capacity back under an outage, the holders of the rest are notified.
+    """
+    ids = [part.physical_asset_id for part in await store.read_backing(db, auction_id)]
+    await lock_backing(db, ids)
+    window = await store.read_delivery_window(db, auction_id)
+    before = await read_available_of_backed(db, ids, window)
+    locked = await release_backing(db, ids, auction_id)
+    await emit_availability_changed(db, before, locked.since)
 
 
 async def _allocate_offer(db: Connection, auction: Auction, winner: AuctionBid) -> ClearingResult:

@@ -331,6 +331,12 @@ async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Seque
     return {row["auction_id"]: _read_own_bid(row) for row in rows}
 
 
+async def read_delivery_window(db: Database, auction_id: UUID) -> Window:
+    row = await db.fetchrow("select delivery_start, delivery_end from auction where id = $1", auction_id)
+    assert row is not None, "its auction is locked"
+    return Window(row["delivery_start"], row["delivery_end"])
+
+
 async def read_backing(db: Database, auction_id: UUID) -> list[BackingShare]:
     rows = await db.fetch(
         "select physical_asset_id, share from auction_backing where auction_id = $1 order by physical_asset_id",

@@ -84,6 +84,29 @@ def migrate() -> None:
     print("The database is up to date.")
 
 
+@app.command(name="upgrade-report", group="Running the platform")
+def upgrade_report() -> None:
+    """List what the settlement of failures changes in the months that are not issued, in EUR by organisation, as CSV.
+
+    Issued months stay as they are. To be run once after an upgrade, beside the service; it changes nothing.
+
+    For example:
+
+        gridloom upgrade-report
+        gridloom upgrade-report > changes.csv
+    """
+    import csv
+
+    from gridloom.commands.operator import report_upgrade
+
+    changes = report_upgrade(_read_settings())
+    writer = csv.writer(sys.stdout)
+    writer.writerow(("organisation", "organisationID", "month", "line", "before", "after", "change"))
+    for one in changes:
+        row = (one.organisation_name, one.organisation_id, one.month, one.line, one.before, one.after, one.change)
+        writer.writerow(row)
+
+
 @app.command(group="Running the platform")
 def distribute() -> None:
     """Spread the database over the machines of a Citus cluster; may be run again (docs/operations.md).

@@ -12,7 +12,7 @@ from uuid import UUID
 from gridloom.platform.database.citus import DistributionRefused, distribute
 from gridloom.platform.database.environment import establish_environment
 from gridloom.platform.database.migrate import migrate
-from gridloom.platform.database.pool import Connection, create_pool
+from gridloom.platform.database.pool import Connection, create_pool, repeatable_read
 from gridloom.platform.database.sealing import Sealing
 from gridloom.platform.database.service_database import (
     CommandError,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gridloom.platform.identity.model import Invitation
     from gridloom.sandbox.simulator.credentials import SignIn
     from gridloom.settlements.rebuilding import RebuildReport
+    from gridloom.statements.upgrade_report import LineChange
 
 T = TypeVar("T")
 
@@ -105,6 +106,27 @@ def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Ma
 
     with require_initialised_dsn(settings) as dsn:
         return asyncio.run(run(dsn))
+
+
+def report_upgrade(settings: Settings) -> list[LineChange]:
+    """What settling by failures changes in the open months."""
+    from gridloom.statements.upgrade_report import StillAssessing, list_changes
+    from gridloom.wiring import provide_dependencies
+
+    provide_dependencies()
+
+    async def run(dsn: str) -> list[LineChange]:
+        pool = await create_pool(dsn, size=1, command_timeout_s=600, statement_timeout_s=600)
+        async with pool, repeatable_read(pool) as db:
+            return await list_changes(db)
+
+    with require_initialised_dsn(settings) as dsn:
+        try:
+            return asyncio.run(run(dsn))
+        except StillAssessing:
+            raise CommandError(
+                "Past quarter-hours are still being assessed: serve the platform, and ask again in some minutes."
+            ) from None
 
 
 def rebuild_revenue(

@@ -62,7 +62,8 @@ class BatteryLimits:
     Σ share × energy capacity of the virtual assets that are alive: a battery moves for virtual assets only where it is
     above zero. `ramp_kw` is the largest increase from one period to the next, `daily_export_kwh` and
     `annual_export_kwh` the cycle limits; infinite where there is none. `reserve_stored_kwh` and `reserve_headroom_kwh`
-    are what reserves need of the energy bounds. `energy_kwh` is stored at the start.
+    are what reserves need of the energy bounds. `available_fraction` is the available part of the energy capacity: the
+    bounds are those of the energy that is in reach. `energy_kwh` is stored at the start.
     """
 
     charge_kw: Floats
@@ -81,6 +82,7 @@ class BatteryLimits:
     annual_export_kwh: Floats
     reserve_stored_kwh: Floats
     reserve_headroom_kwh: Floats
+    available_fraction: Floats
     energy_kwh: Floats
 
     @property
@@ -118,15 +120,19 @@ def sum_rows(values: Floats, groups: Ints, count: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartState:
-    """The batteries' past at the start: energy exported in its market day and year, and the power just before."""
+    """The batteries' past at the start: energy exported in its market day and year; the power, the energy out of reach
+    and the available part of the energy capacity just before."""
 
     day_export_kwh: Floats
     year_export_kwh: Floats
     power_kw: Floats
+    unreachable_kwh: Floats
+    available_fraction: Floats
 
     @classmethod
     def of_rest(cls, count: int) -> StartState:
-        return cls(np.zeros(count), np.zeros(count), np.zeros(count))
+        """After nothing was moved, or missing."""
+        return cls(np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.ones(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,20 +163,27 @@ class DispatchInput:
 class BatteryDispatch:
     """Each battery's power for virtual assets, for its owner and for the drift; and the power left unserved.
 
-    `energy_kwh` has one column more than periods, the end. `unserved_kw` has the sign of the net; `is_cycle_bound`
-    says where cycle limits left it unserved.
+    `energy_kwh` has one column more than periods, the end; so has `unreachable_kwh`, the part of it out of reach before
+    the first period and then in each. `unserved_kw` has the sign of the net; `is_cycle_bound` says where cycle
+    limits left it unserved.
     """
 
     virtual_kw: Floats
     own_kw: Floats
     drift_kw: Floats
     energy_kwh: Floats
+    unreachable_kwh: Floats
     unserved_kw: Floats
     is_cycle_bound: Mask
 
     @property
     def power_kw(self) -> Floats:
         return np.asarray(self.virtual_kw + self.own_kw + self.drift_kw)
+
+    @property
+    def in_reach_kwh(self) -> Floats:
+        """At the start of each period."""
+        return np.asarray(self.energy_kwh[:, :-1] - self.unreachable_kwh[:, 1:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

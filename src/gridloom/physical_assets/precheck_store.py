@@ -82,3 +82,8 @@ async def is_dispatched_ahead(db: Database, asset_key: int, now: datetime) -> bo
         now,
     )
     return bool(found)
+
+
+async def read_delivery_zone(db: Database, asset_key: int) -> str:
+    zone: str = await db.fetchval("select delivery_zone from physical_asset where asset_key = $1", asset_key)
+    return zone

@@ -32,6 +32,8 @@ class Amounts:
     corrections: Mapping[Month, LineSums]
     months: Mapping[int, AssetMonth] = field(default_factory=dict)
     """By key, those of the organisation that were dispatched."""
+    to_date_cents: int | None = None
+    """Of a month that is not over, what of the total has been until now."""
 
     @property
     def is_empty(self) -> bool:
@@ -104,6 +106,7 @@ def assemble(
         lines=lines,
         total=show_euros(amounts.total_cents),
         corrects=corrected,
+        to_date=UNSET if issue or amounts.to_date_cents is None else show_euros(amounts.to_date_cents),
         number=UNSET if issue is None else issue.number,
         issued_at=UNSET if issue is None else issue.issued_at,
         as_of=UNSET if issue is None else issue.as_of,

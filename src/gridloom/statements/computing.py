@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.revenue.statement.model import Cents
 from gridloom.statements import ledger_store, store
 from gridloom.statements.assembling import Amounts, Naming, show_euros
 from gridloom.statements.entries import load_accounts, unpack_all
-from gridloom.statements.figures import load_organisation_mw, show_figures
+from gridloom.statements.figures import add_battery_lines, load_organisation_mw, show_figures
 from gridloom.statements.model import IssuedMonth, LineKey, Month
 from gridloom.statements.rules import subtract_entries, sum_by_organisation, total_cents
 from gridloom.statements.views import StatementFigures
@@ -50,7 +52,22 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
         corrections = await _compute_corrections(db, organisation_id, keys, issued)
     owned = {asset.key for asset in assets if asset.organisation_id == organisation_id}
     months = {key: one for key, one in accounts.months.items() if key in owned}
-    return Amounts(organisation_id, month, own, corrections, months)
+    months = add_battery_lines(months, accounts.battery_eur)
+    amounts = Amounts(organisation_id, month, own, corrections, months)
+    return replace(amounts, to_date_cents=await _sum_to_date(db, amounts, assets))
+
+
+async def _sum_to_date(db: Database, amounts: Amounts, assets: Sequence[ledger_store.AssetOwner]) -> int:
+    """What of a month's total has been until now, corrections included."""
+    now = period_start(period_number(await platform_now(db)))
+    window, organisation_id = amounts.month.window, amounts.organisation_id
+    if window.end <= now:
+        return amounts.total_cents
+    own: dict[LineKey, Cents] = {}
+    if window.start < now:
+        accounts = await load_accounts(db, assets, amounts.month, None, only=organisation_id, until=now)
+        own = sum_by_organisation(accounts.all_entries).get(organisation_id, {})
+    return total_cents(own, amounts.corrections)
 
 
 async def _compute_corrections(

@@ -14,13 +14,18 @@ import zstandard
 
 from gridloom.delivery.performance.performance import load_performance
 from gridloom.kernel.market_time import Resolution, period_number
+from gridloom.kernel.window import Window
 from gridloom.platform.database.pool import Database
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
 from gridloom.revenue.statement.loading import (
+    PartyAmounts,
     entries_between_parties,
+    list_substitutions,
     load_open,
+    load_party_amounts,
     physical_entries,
+    sum_by_battery_eur,
     virtual_entries,
 )
 from gridloom.revenue.statement.model import LineType, StatementEntry
@@ -44,6 +49,8 @@ class MonthAccounts:
     and pays by itself."""
     months: Mapping[int, AssetMonth] = field(default_factory=dict)
     """By asset, what it did."""
+    battery_eur: Mapping[int, float] = field(default_factory=dict)
+    """By battery, what the lines of virtual assets on it come to for its owner."""
 
     @property
     def all_entries(self) -> list[PartyEntry]:
@@ -51,28 +58,46 @@ class MonthAccounts:
 
 
 async def load_accounts(
-    db: Database, assets: Sequence[AssetOwner], month: Month, as_of: datetime | None, *, only: UUID | None = None
+    db: Database,
+    assets: Sequence[AssetOwner],
+    month: Month,
+    as_of: datetime | None,
+    *,
+    only: UUID | None = None,
+    settled_from: int | None = None,
+    until: datetime | None = None,
 ) -> MonthAccounts:
     """only: the organisation whose amounts are needed. What holders of other virtual assets trade on their own account
-    is then left out, and what those assets did."""
+    is then left out, and what those assets did. settled_from: the first period settled by failures, where another than
+    that of the platform is asked for. until: an instant at which the amounts end, where not at the month's end."""
     if not assets:
         return MonthAccounts()
-    window = month.window
+    window = month.window if until is None else Window(month.window.start, until)
     span = SecondsSpan(window.start.timestamp(), window.end.timestamp())
     grid = grid_of(days_of(span), Resolution.DAY, span)
-    scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of)
+    scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of, settled_from)
     virtual = await read_assets_by_keys(db, [asset.key for asset in assets if asset.is_virtual])
     held = [asset for asset in virtual.values() if only in (None, asset.organisation_id)]
     inputs = await load_virtual_inputs(db, scope, [*virtual.values()], scheduled=held)
     found: dict[int, list[PartyEntry]] = {}
     months: dict[int, AssetMonth] = {}
+    battery_eur: dict[int, float] = {}
     for asset in assets:
+        paid: list[PartyEntry] = []
         if not asset.is_virtual:
             entries, did = await _load_battery(db, scope, asset.key, month)
-        elif asset.key in virtual and only in (None, asset.organisation_id):
-            entries, did = await _load_virtual(db, scope, virtual[asset.key], inputs)
         elif asset.key in virtual:
-            entries, did = await entries_between_parties(db, scope, virtual[asset.key], inputs), None
+            amounts = await load_party_amounts(db, scope, virtual[asset.key], inputs)
+            for key, eur in sum_by_battery_eur(scope, virtual[asset.key], amounts).items():
+                battery_eur[key] = battery_eur.get(key, 0.0) + eur
+            paid = [
+                PartyEntry(one.payer, LineType.SUBSTITUTION, str(one.payee), -np.diff(one.until))
+                for one in list_substitutions(scope, virtual[asset.key], amounts)
+            ]
+            if only in (None, asset.organisation_id):
+                entries, did = await _load_virtual(db, scope, virtual[asset.key], inputs, amounts)
+            else:
+                entries, did = entries_between_parties(scope, virtual[asset.key], amounts), None
         else:
             continue
         if did is not None:
@@ -82,9 +107,10 @@ async def load_accounts(
             for entry in entries
             if not is_zero(entry.by_bucket)
         ]
+        own += [entry for entry in paid if not is_zero(entry.cents)]
         if own:
             found[asset.key] = own + _mirror_entries(own)
-    return MonthAccounts(found, months)
+    return MonthAccounts(found, months, battery_eur)
 
 
 async def _load_battery(
@@ -92,21 +118,24 @@ async def _load_battery(
 ) -> tuple[list[StatementEntry], AssetMonth | None]:
     performance = await load_performance(db, key, scope.first, scope.end, scope.as_of)
     entries = await physical_entries(db, scope, key, performance=performance)
-    return entries, await load_battery_month(db, key, performance, month, period_number(scope.now))
+    earned_eur = sum(int(entry.by_bucket.sum()) for entry in entries) / 100
+    return entries, await load_battery_month(db, key, performance, month, period_number(scope.now), earned_eur)
 
 
 async def _load_virtual(
-    db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs
+    db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs, amounts: PartyAmounts
 ) -> tuple[list[StatementEntry], AssetMonth | None]:
     position = await load_open(db, scope, asset, inputs)
-    entries = await virtual_entries(db, scope, asset, inputs, position)
+    entries = await virtual_entries(db, scope, asset, inputs, position, amounts)
     if position is None:
         return entries, None
     earned_cents = sum(int(entry.by_bucket.sum()) for entry in entries if entry.line in EARNED)
     first, end = asset.clip(scope.first, scope.end)
     until = min(period_number(scope.now), end)
     missing = inputs.shortfalls[asset.key].missing
-    return entries, sum_up_virtual(asset, first, until, position.power_kw, missing, earned_cents / 100)
+    battery_eur = sum_by_battery_eur(scope, asset, amounts)
+    did = sum_up_virtual(asset, first, until, position.power_kw, missing, earned_cents / 100, battery_eur)
+    return entries, did
 
 
 def _mirror_entries(entries: Sequence[PartyEntry]) -> list[PartyEntry]:

@@ -33,7 +33,7 @@ from gridloom.statements import ledger_store, store
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble, show_euros
 from gridloom.statements.computing import LATE, load_figures, load_naming
 from gridloom.statements.entries import EMPTY, load_accounts, pack_entries, unpack_all
-from gridloom.statements.figures import AssetMonth
+from gridloom.statements.figures import AssetMonth, add_battery_lines, sum_battery_lines
 from gridloom.statements.model import (
     IssuedMonth,
     LineKey,
@@ -157,7 +157,10 @@ async def _add_months(db: Database, run: StatementRun, amounts: Sequence[Amounts
     for owner in owners:
         month = msgspec.msgpack.decode(drafted[owner.key], type=AssetMonth)
         by_owner.setdefault(owner.organisation_id, {})[owner.key] = month
-    return [replace(one, months=by_owner.get(one.organisation_id, {})) for one in amounts]
+    battery_eur = sum_battery_lines(month for months in by_owner.values() for month in months.values())
+    return [
+        replace(one, months=add_battery_lines(by_owner.get(one.organisation_id, {}), battery_eur)) for one in amounts
+    ]
 
 
 def _sum_amounts(

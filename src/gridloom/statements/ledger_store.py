@@ -47,11 +47,14 @@ async def list_assets(db: Database, keys: Sequence[int] | None, window: Window) 
 
 
 async def read_related_keys(db: Database, organisation_id: UUID) -> list[int]:
-    """Of all assets whose amounts an organisation takes part in: its own, and virtual ones on its batteries."""
+    """Of all assets whose amounts an organisation takes part in: its own, and virtual ones on its batteries and on
+    those that these stood in for."""
     own = await db.fetch("select key, kind from asset where organisation_id = $1", organisation_id)
     batteries = [row["key"] for row in own if row["kind"] == "PHYSICAL"]
+    helped = await db.fetch("select distinct asset_key from battery_failure where helper_keys && $1::int[]", batteries)
     backed = await db.fetch(
-        "select distinct asset_key from virtual_backing where physical_asset_key = any($1::int[])", batteries
+        "select distinct asset_key from virtual_backing where physical_asset_key = any($1::int[])",
+        sorted({*batteries, *(row["asset_key"] for row in helped)}),
     )
     return sorted({row["key"] for row in own} | {row["asset_key"] for row in backed})
 
@@ -114,7 +117,8 @@ async def find_changed(db: Database, keys: Sequence[int], months: Sequence[Month
         return set()
     wanted, start, end = set(months), months[0].window.start, months[-1].window.end
     changed = {(key, month) for key, month in await _find_changed_days(db, keys, months, since) if month in wanted}
-    for key, window in await _find_changed_windows(db, keys, since, start, end):
+    windows = await _find_changed_windows(db, keys, since, start, end)
+    for key, window in windows + await _find_changed_failures(db, keys, since, start, end):
         touched = Window(max(window.start, start), min(window.end, end))
         if touched.start < touched.end:
             changed |= {(key, Month(day.replace(day=1))) for day in market_days_in(touched)} & {
@@ -185,6 +189,33 @@ async def _find_changed_windows(
     return found + [
         (row["asset_key"], Window(period_start(row["first_period"]), period_start(row["end_period"])))
         for row in changes
+    ]
+
+
+async def _find_changed_failures(
+    db: Database, keys: Sequence[int], since: datetime, start: datetime, end: datetime
+) -> list[tuple[int, Window]]:
+    """When batteries failed otherwise than was recorded before: of them, and of the virtual assets on them."""
+    backing = await db.fetch(
+        "select asset_key, physical_asset_key from virtual_backing where asset_key = any($1::int[])", list(keys)
+    )
+    concerned: dict[int, set[int]] = {key: {key} for key in keys}
+    for row in backing:
+        concerned.setdefault(row["physical_asset_key"], set()).add(row["asset_key"])
+    rows = await db.fetch(
+        """select distinct asset_key, period from battery_failure
+           where asset_key = any($1::int[]) and (recorded_at > $2 or superseded_at > $2)
+             and period >= extract(epoch from $3::timestamptz) / 900
+             and period < extract(epoch from $4::timestamptz) / 900""",
+        sorted(concerned),
+        since,
+        start,
+        end,
+    )
+    return [
+        (key, Window(period_start(row["period"]), period_start(row["period"] + 1)))
+        for row in rows
+        for key in concerned[row["asset_key"]]
     ]
 
 

@@ -33,6 +33,7 @@ class MissingFactKind(StrEnum):
     SETTLEMENT = "SETTLEMENT"
     DISPATCH = "DISPATCH"
     MEASUREMENT = "MEASUREMENT"
+    UNRESERVED = "UNRESERVED"
 
 
 _PRICED: Final = ((MissingFactKind.IMBALANCE_PRICE, "REBAP_DE"), (MissingFactKind.DAY_AHEAD_PRICE, "DAY_AHEAD_DE_LU"))
@@ -49,6 +50,8 @@ class MissingFact(ResponseBody):
     product: str | UnsetType = UNSET
     delivery_zone: str | UnsetType = UNSET
     measured_share: float | UnsetType = UNSET
+    unreserved: float | UnsetType = UNSET
+    unreserved_energy: float | UnsetType = UNSET
 
 
 async def find_gaps(db: Database, month: Month) -> list[MissingFact]:
@@ -58,6 +61,7 @@ async def find_gaps(db: Database, month: Month) -> list[MissingFact]:
         *await _find_unsettled(db, month),
         *await _find_undispatched(db, month),
         *await _find_unmeasured(db, month),
+        *await _find_unreserved(db, month),
     ]
     return gaps[:MAX_LISTED]
 
@@ -83,6 +87,33 @@ async def _find_unsettled(db: Database, month: Month) -> list[MissingFact]:
         )
         for award in await missing_store.list_unsettled_awards(db, month)
     ]
+
+
+async def _find_unreserved(db: Database, month: Month) -> list[MissingFact]:
+    """Awards of virtual assets beyond their blocks of that market, and activations without a block or an award: nothing
+    was held for them."""
+    found = [
+        MissingFact(
+            kind=MissingFactKind.UNRESERVED,
+            day=award.delivery_day,
+            asset_id=award.asset_id,
+            product=award.product,
+            unreserved=round(award.capacity_mw, 6),
+        )
+        for award in await missing_store.list_unreserved_awards(db, month)
+    ]
+    found += [
+        MissingFact(
+            kind=MissingFactKind.UNRESERVED,
+            day=one.day,
+            asset_id=one.asset_id,
+            product=one.market,
+            periods=one.periods,
+            unreserved_energy=round(one.volume_mwh, 6),
+        )
+        for one in await missing_store.list_unreserved_activations(db, month)
+    ]
+    return found
 
 
 async def _find_undispatched(db: Database, month: Month) -> list[MissingFact]:

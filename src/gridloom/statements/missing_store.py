@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Final
 from uuid import UUID
 
+from gridloom.delivery.inputs.store import Reserve, read_block_reserves
+from gridloom.kernel.balancing import ReserveProduct
+from gridloom.kernel.market_time import block_window, market_day_of, period_number, period_start
+from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW
 from gridloom.platform.database.pool import Database
 from gridloom.statements.model import Month
 
@@ -34,6 +39,101 @@ async def list_unsettled_awards(db: Database, month: Month) -> list[UnsettledAwa
         (UnsettledAward(ids[row["asset_key"]], row["delivery_day"], row["product"]) for row in rows),
         key=lambda award: (award.delivery_day, award.product, award.asset_id),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UnreservedAward:
+    """What an award is beyond the blocks of its market."""
+
+    asset_id: UUID
+    delivery_day: date
+    product: str
+    capacity_mw: float
+
+
+async def list_unreserved_awards(db: Database, month: Month) -> list[UnreservedAward]:
+    """Of virtual assets, by day, product and asset."""
+    rows = await db.fetch(
+        """select a.asset_key, a.delivery_day, a.product, a.capacity_mw::float8
+           from fcr_award a join virtual_asset v on v.asset_key = a.asset_key
+           where a.capacity_mw > 0 and a.delivery_day >= $1 and a.delivery_day < $2
+           union all
+           select a.asset_key, a.delivery_day, a.product, a.capacity_mw::float8
+           from afrr_capacity_award a join virtual_asset v on v.asset_key = a.asset_key
+           where a.capacity_mw > 0 and a.delivery_day >= $1 and a.delivery_day < $2""",
+        month.first_day,
+        month.following.first_day,
+    )
+    blocks = await _read_blocks(db, sorted({row["asset_key"] for row in rows}), month)
+    ids = await read_ids(db, sorted({row["asset_key"] for row in rows}))
+    found = []
+    for row in rows:
+        direction, first_hour, end_hour = row["product"].split("_")
+        window = block_window(row["delivery_day"], int(first_hour), int(end_hour))
+        first, end = period_number(window.start), period_number(window.end)
+        own = [one for one in blocks if one.asset_key == row["asset_key"] and one.market == _MARKETS[direction]]
+        held_kw = min(sum(one.power_kw for one in own if one.first <= each < one.end) for each in range(first, end))
+        beyond_mw = row["capacity_mw"] - held_kw / KW_PER_MW
+        if beyond_mw > POWER_TOLERANCE_KW:
+            found.append(UnreservedAward(ids[row["asset_key"]], row["delivery_day"], row["product"], beyond_mw))
+    return sorted(found, key=lambda award: (award.delivery_day, award.product, award.asset_id))
+
+
+@dataclass(frozen=True, slots=True)
+class UnreservedActivation:
+    """Of a market day: what was activated in periods without a block or an award."""
+
+    asset_id: UUID
+    day: date
+    market: str
+    periods: int
+    volume_mwh: float
+
+
+async def list_unreserved_activations(db: Database, month: Month) -> list[UnreservedActivation]:
+    """Of virtual assets, by day, market and asset."""
+    rows = await db.fetch(
+        """select a.asset_key, a.direction, (extract(epoch from a.period) / 900)::int as period,
+                  a.volume_mwh::float8 as volume_mwh
+           from afrr_activation a join virtual_asset v on v.asset_key = a.asset_key
+           where a.volume_mwh > 0 and a.period >= $1 and a.period < $2
+             and not exists (
+               select from afrr_capacity_award c
+               where c.asset_key = a.asset_key and c.capacity_mw > 0
+                 and c.delivery_day = (a.period at time zone 'Europe/Berlin')::date
+                 and split_part(c.product, '_', 1) = a.direction
+                 and split_part(c.product, '_', 2)::int
+                   = extract(hour from a.period at time zone 'Europe/Berlin')::int / 4 * 4)""",
+        month.window.start,
+        month.window.end,
+    )
+    blocks = await _read_blocks(db, sorted({row["asset_key"] for row in rows}), month)
+    ids = await read_ids(db, sorted({row["asset_key"] for row in rows}))
+    sums: dict[tuple[date, str, UUID], tuple[int, float]] = {}
+    for row in rows:
+        market = _MARKETS[row["direction"]]
+        is_held = any(
+            one.asset_key == row["asset_key"] and one.market == market and one.first <= row["period"] < one.end
+            for one in blocks
+        )
+        if not is_held:
+            name = market_day_of(period_start(row["period"])), market, ids[row["asset_key"]]
+            count, volume_mwh = sums.get(name, (0, 0.0))
+            sums[name] = count + 1, volume_mwh + row["volume_mwh"]
+    return [UnreservedActivation(name[2], name[0], name[1], *sums[name]) for name in sorted(sums)]
+
+
+_MARKETS: Final = {
+    "NEGPOS": ReserveProduct.FCR.value,
+    "POS": ReserveProduct.AFRR_POS.value,
+    "NEG": ReserveProduct.AFRR_NEG.value,
+}
+"""By the direction that the names of products begin with."""
+
+
+async def _read_blocks(db: Database, keys: Sequence[int], month: Month) -> list[Reserve]:
+    window = month.window
+    return await read_block_reserves(db, keys, period_number(window.start), period_number(window.end)) if keys else []
 
 
 @dataclass(frozen=True, slots=True)

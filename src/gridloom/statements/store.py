@@ -91,6 +91,10 @@ async def is_job_waiting(db: Database, kind: str, key: str) -> bool:
     )
 
 
+async def is_any_job_waiting(db: Database, kind: str) -> bool:
+    return bool(await db.fetchval("select exists (select from job where kind = $1 and state = 'WAITING')", kind))
+
+
 async def list_waiting(db: Database, run_id: UUID, limit: int) -> list[tuple[int, Month]]:
     """The assets still to be computed."""
     rows = await db.fetch(

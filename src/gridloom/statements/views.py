@@ -57,7 +57,8 @@ class CorrectedStatement(ResponseBody):
 class AssetMonthView(ResponseBody):
     """The month of a battery, or a virtual battery, of the organisation.
 
-    A battery by its dispatch, as measured where it was, else as dispatched; a virtual one by its schedule after cuts.
+    What a battery charged and discharged is as measured where it was, else as dispatched, reserves included; beside it
+    stand dispatched, measured and reserve energy by themselves. A virtual one is by its schedule after cuts.
     """
 
     asset_id: UUID
@@ -70,6 +71,13 @@ class AssetMonthView(ResponseBody):
     discharged_energy: float
     cycles: float
     cycle_limit: float | UnsetType = UNSET
+    dispatched_charge: float | UnsetType = UNSET
+    dispatched_discharge: float | UnsetType = UNSET
+    measured_charge: float | UnsetType = UNSET
+    measured_discharge: float | UnsetType = UNSET
+    reserve_charge: float | UnsetType = UNSET
+    reserve_discharge: float | UnsetType = UNSET
+    technical_availability: float | UnsetType = UNSET
     availability_delivered: float | UnsetType = UNSET
     measured_share: float | UnsetType = UNSET
     earned: float | UnsetType = UNSET
@@ -81,6 +89,8 @@ class StatementFigures(ResponseBody):
 
     assets: list[AssetMonthView]
     rated_power: float
+    earned: float | UnsetType = UNSET
+    net_per_mw: float | UnsetType = field(default=UNSET, name="netPerMW")
     earned_per_mw: float | UnsetType = field(default=UNSET, name="earnedPerMW")
     availability_delivered: float | UnsetType = UNSET
     measured_share: float | UnsetType = UNSET
@@ -99,6 +109,7 @@ class IssuedStatement(ResponseBody):
     lines: list[IssuedLine]
     total: Decimal
     corrects: list[CorrectedStatement]
+    to_date: Decimal | UnsetType = UNSET
     number: str | UnsetType = UNSET
     issued_at: datetime | UnsetType = UNSET
     as_of: datetime | UnsetType = UNSET

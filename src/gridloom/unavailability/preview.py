@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -13,7 +13,10 @@ from gridloom.capacity.availability import CHARGE, ENERGY
 from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage
 from gridloom.capacity.model import Floats, HoldingKind
+from gridloom.capacity.reach import move_reach_of_one
 from gridloom.capacity.rules import BatteryCapacity
+from gridloom.kernel.dependency import Dependency
+from gridloom.platform.database.pool import Database
 from gridloom.platform.http import ResponseBody
 
 
@@ -42,12 +45,42 @@ class PreviewedCut(ResponseBody):
 
 
 class UnavailabilityPreview(ResponseBody):
-    """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike."""
+    """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike.
+
+    `unreachableEnergy` is the most of what the battery is planned to store that it cannot reach meanwhile; left out
+    where nothing is planned.
+    """
 
     free: float
     cut: float
     holders: list[HolderPreview]
     expected_cuts: list[PreviewedCut]
+    unreachable_energy: float | UnsetType = UNSET
+
+
+READ_STORED_KWH: Dependency[Callable[[Database, int, int, int], Awaitable[Floats | None]]] = Dependency(
+    "energy that batteries are planned to store"
+)
+"""Of a battery, at the start of each of the periods [first, end); None where any of them is not planned."""
+
+
+def find_unreachable_kwh(stored_kwh: Floats, before: BatteryCapacity, after: BatteryCapacity, first: int) -> float:
+    """The most that is out of reach in any of the periods from `first` on, for which `stored_kwh` is planned."""
+    end = first + len(stored_kwh)
+    was, would = (_find_fractions(one.book(first, end)) for one in (before, after))
+    fractions = [float(was[0]), *would.tolist()]
+    unreachable_kwh = most_kwh = 0.0
+    for kwh, fraction_before, fraction in zip(stored_kwh.tolist(), fractions[:-1], fractions[1:], strict=True):
+        unreachable_kwh = move_reach_of_one(kwh - unreachable_kwh, unreachable_kwh, fraction_before, fraction)
+        most_kwh = max(most_kwh, unreachable_kwh)
+    return most_kwh
+
+
+def _find_fractions(book: CapacityBook) -> Floats:
+    """The available part of the energy capacity in each period."""
+    rated = book.rated[:, ENERGY]
+    fractions = np.divide(book.available[:, ENERGY], rated, out=np.ones(len(rated)), where=rated > 0)
+    return book.by_period(fractions[:, None])[:, 0]
 
 
 def preview_of(

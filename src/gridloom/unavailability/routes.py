@@ -19,7 +19,7 @@ from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.market_calendar import touched_periods
-from gridloom.physical_assets.availability.changes import enqueue_revalidation_if_held
+from gridloom.physical_assets.availability.changes import enqueue_assessment_if_begun, enqueue_revalidation_if_held
 from gridloom.physical_assets.commitments.routes import holding_organisations
 from gridloom.physical_assets.conflicts import MAX_WINDOW, propagate_change
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
@@ -40,7 +40,13 @@ from gridloom.unavailability.model import (
     UnavailabilityCursor,
     Volume,
 )
-from gridloom.unavailability.preview import PreviewedCut, UnavailabilityPreview, preview_of
+from gridloom.unavailability.preview import (
+    READ_STORED_KWH,
+    PreviewedCut,
+    UnavailabilityPreview,
+    find_unreachable_kwh,
+    preview_of,
+)
 from gridloom.unavailability.rules import UnknownNotifications, VolumeBeyondRated
 from gridloom.virtual_assets.backing.store import read_assets_backed_by
 from gridloom.virtual_assets.gate_closure.notifications import (
@@ -88,6 +94,7 @@ async def create_unavailability(
         *(request.db, locked, authorized.key, unavailability_id, body, request.caller.id, precheck.now),
         is_read_again=backed is not None,
     )
+    await enqueue_assessment_if_begun(request.db, authorized.key, window, precheck.now)
     await _record_change(request, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
         await emit_availability_changed(request.db, backed, precheck.now)
@@ -152,6 +159,7 @@ async def update_unavailability(
         grown_at = precheck.now if rules.reduces_further(old, after) else None
         version = await store.update_unavailability(request.db, authorized.key, unavailability_id, after, grown_at)
         await check_still_retirable(request.db, locked, authorized.key, uncovered)
+        await enqueue_assessment_if_begun(request.db, authorized.key, hull, precheck.now)
         await _record_change(request, authorized, physical_asset_id, unavailability_id, "changed", after)
         await emit_availability_changed(request.db, backed, precheck.now)
     changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
@@ -178,6 +186,8 @@ async def cancel_unavailability(request: Request, physical_asset_id: UUID, unava
     await store.delete_unavailability(request.db, authorized.key, unavailability_id)
     await check_still_retirable(request.db, locked, authorized.key, uncovered)
     await enqueue_revalidation_if_held(request.db, locked, authorized.key)
+    window = Window(before.content.start, before.content.end)
+    await enqueue_assessment_if_begun(request.db, authorized.key, window, locked.since)
     await _record_change(request, authorized, physical_asset_id, unavailability_id, "cancelled", before.content)
     await emit_availability_changed(request.db, backed, locked.since)
 
@@ -230,7 +240,11 @@ async def preview_unavailability(
     except _RollbackPreview:
         names = await _read_holder_names(request, authorized, before)
         free_kw, cut_kw, holders = preview_of(before, after, first, end, names)
-    return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
+    stored_kwh = await READ_STORED_KWH.get()(request.db, authorized.key, first, end)
+    unreachable_kwh = UNSET if stored_kwh is None else round(find_unreachable_kwh(stored_kwh, before, after, first), 6)
+    return UnavailabilityPreview(
+        free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts, unreachable_energy=unreachable_kwh
+    )
 
 
 async def _read_holder_names(

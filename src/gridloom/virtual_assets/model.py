@@ -227,5 +227,7 @@ class Adjustment:
     accepted_kw: float
     adjusted_kw: float
     reason: AdjustmentReason
-    announced_kw: float | None = None
+    scheduled_kw: float
+    """The power that the store follows."""
+    announced_kw: float
     """The power that announced unavailabilities alone would leave; the rest of the cut is the owners'."""

@@ -21,6 +21,7 @@ from gridloom.kernel.market_time import period_number, period_start
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day, utc_day_of
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.energy.projection import project
+from gridloom.virtual_assets.history.store import read_unannounced_cuts, spread_cuts
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key
 
@@ -50,8 +51,8 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> LoadedZone
     keys = [asset.key for asset in assets]
     day_first = first_period_of_utc_day(utc_day_of(first))
     since_kw = await store.read_powers_kw(db, keys, day_first, end)
-    power_kw, today_kw = since_kw[:, first - day_first :].copy(), since_kw[:, : first - day_first]
-    await _apply_expected_cuts(db, assets, power_kw, first, end)
+    today_kw = since_kw[:, : first - day_first]
+    powers = await _apply_cuts(db, assets, since_kw[:, first - day_first :], first, end)
     backing = await _load_backing(db, assets)
     blocks = await store.read_block_reserves(db, keys, first, end)
     digest = await store.read_holdings_digest(db, backing.battery_keys, *market_days_around(first, end))
@@ -74,11 +75,12 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> LoadedZone
         end,
         np.array(keys, dtype=np.int64),
         np.array(backing.battery_keys, dtype=np.int64),
-        power_kw,
+        powers.power_kw,
+        powers.undelivered_kw,
         backing.share_of,
         backing.shares,
         park.limits,
-        share_energy_changes_kwh(power_kw, inputs, backing.share_of, backing.shares),
+        share_energy_changes_kwh(powers.power_kw + powers.undelivered_kw, inputs, backing.share_of, backing.shares),
         park.capacity_kwh,
         park.reserves.keys,
         park.reserves.power_kw,
@@ -127,16 +129,18 @@ async def _load_park(
     return BatteryPark(limits, capacity_kwh, reserves)
 
 
-async def load_powers_kw(db: Database, keys: Sequence[int], cut_keys: Sequence[int], first: int, end: int) -> Floats:
-    """The power of each asset, after the expected cuts of some of them; keys in their order."""
-    power_kw = await store.read_powers_kw(db, keys, first, end)
-    if cut_keys:
-        assets = await store.read_assets(db, cut_keys)
-        rows = np.searchsorted(keys, [asset.key for asset in assets])
-        cut_kw = power_kw[rows]
-        await _apply_expected_cuts(db, assets, cut_kw, first, end)
-        power_kw[rows] = cut_kw
-    return power_kw
+@dataclass(frozen=True, slots=True, eq=False)
+class AssetPowers:
+    """Of virtual assets, a row each: the power after all cuts, and what of the cuts counts as delivered besides."""
+
+    power_kw: Floats
+    undelivered_kw: Floats
+
+
+async def load_powers(db: Database, keys: Sequence[int], first: int, end: int) -> AssetPowers:
+    """Of each asset; keys in their order."""
+    scheduled_kw = await store.read_powers_kw(db, keys, first, end)
+    return await _apply_cuts(db, await store.read_assets(db, keys), scheduled_kw, first, end)
 
 
 def list_reserves(blocks: Sequence[Reserve]) -> tuple[Ints, Floats]:
@@ -187,18 +191,27 @@ async def _load_energies_kwh(db: Database, assets: Sequence[ActiveAsset], first:
     return np.stack([stored_kwh, capacity_kwh, target_kwh], axis=1).reshape(-1, 3)
 
 
-async def _apply_expected_cuts(
-    db: Database, assets: Sequence[ActiveAsset], power_kw: Floats, first: int, end: int
-) -> None:
+async def _apply_cuts(
+    db: Database, assets: Sequence[ActiveAsset], scheduled_kw: Floats, first: int, end: int
+) -> AssetPowers:
+    """Cuts that were made, and those to expect."""
+    power_kw, undelivered_kw = scheduled_kw.copy(), np.zeros_like(scheduled_kw)
+    made = await read_unannounced_cuts(db, [asset.key for asset in assets], first, end)
     for row, asset in enumerate(assets):
+        undelivered_kw[row] = spread_cuts(made.get(asset.key, ()), first, end).unfollowed_kw
+        power_kw[row] -= undelivered_kw[row]
         if asset.first_misfit is None or asset.first_misfit >= end:
             continue
         low, high = max(first, asset.first), min(end, asset.end)
         whole = await read_asset_by_key(db, asset.key)
         if whole is None or low >= high:
             continue
-        _, projected = await load_projection_input(db, whole, low, high)
-        power_kw[row, low - first : high - first] = project(projected).power_kw.sum(axis=0)
+        _, projected = await load_projection_input(db, whole, low, high, closed=whole.first_misfit)
+        projection = project(projected)
+        for cut in projection.cuts:
+            index = low - first + cut.position
+            power_kw[row, index], undelivered_kw[row, index] = cut.adjusted_kw, cut.scheduled_kw - cut.adjusted_kw
+    return AssetPowers(power_kw, undelivered_kw)
 
 
 def _block_reserves(blocks: Sequence[Reserve], backing: _Backing, first: int, end: int) -> list[ReservePower]:
@@ -273,6 +286,7 @@ async def _load_limits(
         _find_export_limits(backing, means.annual_cycles * rated, lambda asset: asset.annual_cycle_limit, first, end),
         reserve_stored_kwh,
         reserve_headroom_kwh,
+        np.divide(available[ENERGY], rated, out=np.ones_like(rated), where=rated > 0),
         np.zeros(count),
     )
     return limits, rated

@@ -6,11 +6,11 @@ import numpy as np
 
 from gridloom.capacity.book import market_days_around
 from gridloom.delivery.inputs import store
-from gridloom.delivery.inputs.loading import LoadedZone, asset_changes_kwh, list_reserves, load_powers_kw
+from gridloom.delivery.inputs.loading import AssetPowers, LoadedZone, asset_changes_kwh, list_reserves, load_powers
 from gridloom.delivery.inputs.zone_status_store import InputVersions
 from gridloom.delivery.model import slice_limits, sum_rows
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput, ZonePlan
-from gridloom.market_calendar import Floats, Ints
+from gridloom.market_calendar import Ints
 from gridloom.platform.database.pool import Database
 
 
@@ -37,7 +37,7 @@ async def reload_changed_schedules(
     changed = _find_changed(before, now)
     if changed is None:
         return None
-    keys, cut_keys = changed
+    keys = changed
     days = market_days_around(first, end)
     if days != market_days_around(inputs.first, end):
         return None
@@ -49,8 +49,10 @@ async def reload_changed_schedules(
         return None
     power_kw = plan.power_kw[:, first - plan.first :].copy()
     rows = np.searchsorted(plan.asset_keys, keys)
-    power_kw[rows] = await load_powers_kw(db, keys, cut_keys, first, end)
-    return LoadedZone(_make_zone(plan, inputs, power_kw, rows, first), inputs)
+    undelivered_kw = plan.undelivered_kw[:, first - plan.first :].copy()
+    read = await load_powers(db, keys, first, end)
+    power_kw[rows], undelivered_kw[rows] = read.power_kw, read.undelivered_kw
+    return LoadedZone(_make_zone(plan, inputs, AssetPowers(power_kw, undelivered_kw), rows, first), inputs)
 
 
 def _covers_periods(plan: ZonePlan, inputs: StoredInputs, first: int, end: int) -> bool:
@@ -58,14 +60,15 @@ def _covers_periods(plan: ZonePlan, inputs: StoredInputs, first: int, end: int) 
     return inputs.first == plan.first <= first and plan.end == end and bool((inputs.lifetimes[:, 1] > first).all())
 
 
-def _find_changed(before: InputVersions, now: InputVersions) -> tuple[list[int], list[int]] | None:
-    """The virtual assets with other schedules than before or that will be cut, since how much may have changed; and of
-    those the ones that will be cut. None where they are not the same assets."""
+def _find_changed(before: InputVersions, now: InputVersions) -> list[int] | None:
+    """The virtual assets with other schedules than before or that will be cut, since how much may have changed. None
+    where they are not the same assets."""
     old, new = before.asset_rows, now.asset_rows
     if not np.array_equal(old[0], new[0]):
         return None
     is_cut = new[2] != 0
-    return new[0, (old != new).any(axis=0) | is_cut].tolist(), new[0, is_cut].tolist()
+    changed: list[int] = new[0, (old != new).any(axis=0) | is_cut].tolist()
+    return changed
 
 
 async def _reserves_unchanged(db: Database, keys: list[int], inputs: StoredInputs, first: int, end: int) -> bool:
@@ -75,14 +78,14 @@ async def _reserves_unchanged(db: Database, keys: list[int], inputs: StoredInput
     return np.array_equal(names, inputs.block_keys[kept]) and np.array_equal(amounts, inputs.blocks[kept])
 
 
-def _make_zone(plan: ZonePlan, inputs: StoredInputs, power_kw: Floats, rows: Ints, first: int) -> ZoneInput:
+def _make_zone(plan: ZonePlan, inputs: StoredInputs, powers: AssetPowers, rows: Ints, first: int) -> ZoneInput:
     """`rows`: the virtual assets whose power may differ from the plan's."""
     offset = first - plan.first
     limits = slice_limits(inputs.limits, offset, inputs.limits.energy_kwh)
     changes_kwh = plan.share_energy_changes_kwh
     if len(rows):
-        old_kw = plan.power_kw[rows]
-        new_kw = np.concatenate([old_kw[:, :offset], power_kw[rows]], axis=1)
+        old_kw = plan.counted_kw[rows]
+        new_kw = np.concatenate([old_kw[:, :offset], (powers.power_kw + powers.undelivered_kw)[rows]], axis=1)
         by_kwh = asset_changes_kwh(new_kw, inputs, rows) - asset_changes_kwh(old_kw, inputs, rows)
         index_of = {int(row): index for index, row in enumerate(rows)}
         pairs = np.isin(plan.share_of[:, 0], rows)
@@ -95,7 +98,8 @@ def _make_zone(plan: ZonePlan, inputs: StoredInputs, power_kw: Floats, rows: Int
         plan.end,
         plan.asset_keys,
         plan.battery_keys,
-        power_kw,
+        powers.power_kw,
+        powers.undelivered_kw,
         plan.share_of,
         plan.shares,
         limits,

@@ -63,11 +63,13 @@ class CurrentDispatch:
 def overlay_change(given: DispatchInput, current: CurrentDispatch, is_changed: Mask) -> BatteryDispatch | None:
     """The current dispatch with a few changed periods: there each battery's power moves by what its fair part moves.
 
-    All other periods stay. None where that leaves power unserved, energy further out of bounds or a battery with more
-    to level than GAP_TOLERANCE: then all that follows is computed anew.
+    All other periods stay. None where energy is out of reach, and where that leaves power unserved, energy further out
+    of bounds or a battery with more to level than GAP_TOLERANCE: then all that follows is computed anew.
 
     For zones so large that writing a new dispatch for every battery would cost more than a small change is worth.
     """
+    if current.batteries.unreachable_kwh.any() or (given.limits.available_fraction != 1).any():
+        return None
     stop = int(np.flatnonzero(is_changed)[-1]) + 1
     head = _slice_input(given, current, stop)
     netting, before = net(head.power_kw), net(current.power_kw[:, :stop])
@@ -133,6 +135,7 @@ def _continue_after(current: BatteryDispatch, laid: BatteryDispatch, limits: Bat
         join("own_kw"),
         join("drift_kw"),
         energy_kwh,
+        current.unreachable_kwh,
         join("unserved_kw"),
         np.asarray(join("is_cycle_bound"), dtype=bool),
     )

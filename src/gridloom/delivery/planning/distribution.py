@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gridloom.capacity.reach import move_reach
 from gridloom.delivery.model import LIMIT_NAMES, BatteryDispatch, BatteryLimits, DispatchInput, Mask
 from gridloom.delivery.planning.levelling import (
     CHARGING_RATE,
@@ -114,6 +115,10 @@ class _Projector:
         self._is_idle = (~(has_own | has_drift) & (np.abs(net_kw) <= _ROUNDING_KW)).tolist()
         self._energy_kwh = np.empty((periods + 1, count))
         self._energy_kwh[0] = limits.energy_kwh
+        self._unreachable_kwh = np.empty((periods + 1, count))
+        self._unreachable_kwh[0] = np.minimum(given.start.unreachable_kwh, limits.energy_kwh)
+        self._fractions = np.vstack([given.start.available_fraction, self._limits.available_fraction])
+        self._moves_reach = (np.diff(self._fractions, axis=0) != 0).any(axis=1).tolist()
         self._unserved_kw, self._is_cycle_bound = np.zeros(periods), np.zeros(periods, dtype=bool)
 
     def result(self) -> BatteryDispatch:
@@ -122,6 +127,7 @@ class _Projector:
             np.ascontiguousarray(self._own_kw.T),
             np.ascontiguousarray(self._drift_kw.T),
             np.ascontiguousarray(self._energy_kwh.T),
+            np.ascontiguousarray(self._unreachable_kwh.T),
             self._unserved_kw,
             self._is_cycle_bound,
         )
@@ -129,6 +135,7 @@ class _Projector:
     def step(self, index: int, fair_kw: Floats, *, is_levelled: bool) -> None:
         if index and self._is_cycled:
             self._start_days(index)
+        self._move_reach(index)
         if self._is_idle[index]:
             self._energy_kwh[index + 1] = self._energy_kwh[index]
             self._before_kw = self._virtual_kw[index]
@@ -155,8 +162,16 @@ class _Projector:
         if self._years[index] != self._years[index - 1]:
             self._year_kwh = np.zeros_like(self._year_kwh)
 
+    def _move_reach(self, index: int) -> None:
+        unreachable_kwh = self._unreachable_kwh[index]
+        if self._moves_reach[index]:
+            before, after = self._fractions[index : index + 2]
+            in_reach_kwh = self._energy_kwh[index] - unreachable_kwh
+            unreachable_kwh = move_reach(in_reach_kwh, unreachable_kwh, before, after)
+        self._unreachable_kwh[index + 1] = unreachable_kwh
+
     def _find_range(self, index: int) -> _Range:
-        limits, energy_kwh = self._limits, self._energy_kwh[index]
+        limits, energy_kwh = self._limits, self._energy_kwh[index] - self._unreachable_kwh[index + 1]
         stored_kwh = np.maximum(energy_kwh - limits.low_kwh[index], 0.0)
         headroom_kwh = np.maximum(limits.high_kwh[index] - energy_kwh, 0.0)
         export_kw = np.minimum(
@@ -196,7 +211,8 @@ class _Projector:
 
     def _level_batteries(self, index: int, part_kw: Floats, limit_kw: Floats, sign: float) -> Floats:
         limits, energy_kwh = self._limits, self._energy_kwh[index]
-        low_kwh, high_kwh = limits.low_kwh[index], limits.high_kwh[index]
+        unreachable_kwh = self._unreachable_kwh[index + 1]
+        low_kwh, high_kwh = limits.low_kwh[index] + unreachable_kwh, limits.high_kwh[index] + unreachable_kwh
         gaps_kwh = find_gaps_kwh(
             energy_kwh,
             self._share_energy_kwh[index],

@@ -82,7 +82,7 @@ def correct_drift_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Float
     limits = given.limits
     for index in unserved.tolist():
         sign = -float(np.sign(found.unserved_kw[index]))  # discharge what is too much, charge what is missing
-        is_full = _find_bound_by_energy(limits, found.energy_kwh[:, index], index, sign)
+        is_full = _find_bound_by_energy(limits, found.in_reach_kwh[:, index], index, sign)
         moved_kwh = QUARTER_HOUR_H * np.maximum(sign * found.drift_kw[:, index], 0.0)
         in_the_way_kwh = np.where(is_full, np.maximum(sign * drift_kwh[:, index] - moved_kwh, 0.0), 0.0)
         total_kwh = float(in_the_way_kwh.sum())

@@ -32,6 +32,8 @@ def number_days(first: int, end: int) -> tuple[Ints, Ints]:
 class ZoneInput:
     """All that a plan is computed from but the energies at its start; assets and batteries in the order of their keys.
 
+    `power_kw` is that of each virtual asset after all cuts; `undelivered_kw` is what of them counts as delivered to the
+    holder, and moves the virtual store: cuts that were not announced.
     `share_of` has the indices of virtual asset and battery for each of `shares`. `share_energy_changes_kwh`: what
     shares and own schedules alone do to each battery's energy. `capacity_kwh`: the energy capacity of each battery.
     `reserve_keys` names each row of `reserve_kw`, reserved power: the battery's index, the kind's code, and the key of
@@ -45,6 +47,7 @@ class ZoneInput:
     asset_keys: Ints
     battery_keys: Ints
     power_kw: Floats
+    undelivered_kw: Floats
     share_of: Ints
     shares: Floats
     limits: BatteryLimits
@@ -121,7 +124,10 @@ _INPUT_NAMES: Final = (
 class ZonePlan:
     """The current plan of a zone from `first` on: rows are assets, in the order of their keys.
 
-    `energy_kwh` has one column more than periods. `share_energy_start_kwh` and `share_energy_changes_kwh`: the energy
+    `energy_kwh` has one column more than periods, and so have `unreachable_kwh`, what of it is out of reach, and
+    `available_fraction`, the available part of the energy capacity: before the first period and then in each.
+    `undelivered_kw` is what counts as done by each virtual asset besides its power: cuts that were not announced.
+    `share_energy_start_kwh` and `share_energy_changes_kwh`: the energy
     of each battery by its shares and own schedule alone at the start, and how that goes on. Shares, reserves and
     shortfalls are named as in `ZoneInput`; `unstored_reserve_kw` is what `reserve_kw` lacks since there is not the
     energy for more, below zero where a battery holds it in place of another. `netted_fraction` has two rows: which
@@ -134,11 +140,14 @@ class ZonePlan:
     first: int
     asset_keys: Ints
     power_kw: Floats
+    undelivered_kw: Floats
     battery_keys: Ints
     virtual_kw: Floats
     own_kw: Floats
     drift_kw: Floats
     energy_kwh: Floats
+    unreachable_kwh: Floats
+    available_fraction: Floats
     share_energy_start_kwh: Floats
     share_energy_changes_kwh: Floats
     share_of: Ints
@@ -199,7 +208,7 @@ class ZonePlan:
     def state_at(self, index: int) -> StartState:
         """The batteries' past at the period at `index`."""
         if not index:
-            return StartState(self.exported_kwh[:, 0], self.exported_kwh[:, 1], self.before_kw)
+            return StartState(self.exported_kwh[:, 0], self.exported_kwh[:, 1], self.before_kw, *self._reach_at(0))
         power_kw = self.battery_power_kw(slice(index))
         exported_kwh = QUARTER_HOUR_H * np.maximum(power_kw, 0.0)
         days, years = number_days(self.first, self.first + index + 1)
@@ -207,7 +216,21 @@ class ZonePlan:
         for groups, before_kwh in ((days, self.exported_kwh[:, 0]), (years, self.exported_kwh[:, 1])):
             same = groups[:-1] == groups[-1]
             sums.append(exported_kwh[:, same].sum(axis=1) + (before_kwh if groups[0] == groups[-1] else 0.0))
-        return StartState(sums[0], sums[1], power_kw[:, -1].copy())
+        return StartState(sums[0], sums[1], power_kw[:, -1].copy(), *self._reach_at(index))
+
+    def _reach_at(self, index: int) -> tuple[Floats, Floats]:
+        """Energy out of reach, and the available part of the energy capacity, just before the period at `index`."""
+        return self.unreachable_kwh[:, index].copy(), self.available_fraction[:, index].copy()
+
+    @property
+    def in_reach_kwh(self) -> Floats:
+        """At the start of each period."""
+        return np.asarray(self.energy_kwh[:, :-1] - self.unreachable_kwh[:, 1:])
+
+    @property
+    def counted_kw(self) -> Floats:
+        """What each virtual asset does, for its holder: its power, and what counts as delivered besides."""
+        return np.asarray(self.power_kw + self.undelivered_kw)
 
     def arrays(self) -> dict[str, Floats | Ints]:
         return {name: getattr(self, name) for name in _PLAN_NAMES}
@@ -218,6 +241,9 @@ class ZonePlan:
         rows, periods = arrays["virtual_kw"].shape
         missing: dict[str, np.ndarray] = {
             "drift_kw": np.zeros((rows, periods)),
+            "undelivered_kw": np.zeros_like(arrays["power_kw"]),
+            "unreachable_kwh": np.zeros((rows, periods + 1)),
+            "available_fraction": np.ones((rows, periods + 1)),
             "unstored_reserve_kw": np.zeros_like(arrays["reserve_kw"]),
             "shortfall_keys": np.zeros((0, 3), dtype=np.int64),
             "shortfall_kw": np.zeros((0, periods)),
@@ -250,10 +276,13 @@ class ZonePlan:
 _PLAN_NAMES: Final = tuple(name for name in ZonePlan.__dataclass_fields__ if name != "first")
 _BY_PERIOD: Final = (
     "power_kw",
+    "undelivered_kw",
     "virtual_kw",
     "own_kw",
     "drift_kw",
     "energy_kwh",
+    "unreachable_kwh",
+    "available_fraction",
     "share_energy_changes_kwh",
     "reserve_kw",
     "unstored_reserve_kw",

@@ -95,6 +95,7 @@ def _dispatch_after(plan: ZonePlan, column: int) -> BatteryDispatch:
         plan.own_kw[:, column:],
         plan.drift_kw[:, column:],
         plan.energy_kwh[:, column:],
+        plan.unreachable_kwh[:, column:],
         plan.unserved_kw[column:],
         plan.is_cycle_bound[column:] != 0,
     )
@@ -156,8 +157,10 @@ def _splice_plans(
     if tail is None:
         assert before is not None
         energy_kwh = before.energy_kwh[:, offset : offset + index + 1]
+        unreachable_kwh = before.unreachable_kwh[:, offset : offset + index + 1]
     else:
-        energy_kwh = join("energy_kwh")
+        energy_kwh, unreachable_kwh = join("energy_kwh"), join("unreachable_kwh")
+    fractions = [start.state.available_fraction[:, None], zone.limits.available_fraction]
     unserved_kw = join("unserved_kw")
     totals_kw, netted_fraction = np.empty((4, width)), np.empty((2, width))
     if before is not None:
@@ -167,18 +170,27 @@ def _splice_plans(
     _net_periods(zone.power_kw, unserved_kw, slice(index, stop), totals_kw, netted_fraction)
     virtual_kw, own_kw, drift_kw = (join(name) for name in ("virtual_kw", "own_kw", "drift_kw"))
     reserve_keys, unstored_kw = hold_unstored(
-        zone.limits, energy_kwh, virtual_kw + own_kw + drift_kw, drift_kw, zone.reserve_keys, zone.reserve_kw
+        zone.limits,
+        energy_kwh[:, :-1] - unreachable_kwh[:, 1:],
+        energy_kwh[:, 1:] - unreachable_kwh[:, 1:],
+        virtual_kw + own_kw + drift_kw,
+        drift_kw,
+        zone.reserve_keys,
+        zone.reserve_kw,
     )
     asked_kw = np.concatenate([zone.reserve_kw, np.zeros((len(reserve_keys) - len(zone.reserve_kw), width))])
     plan = ZonePlan(
         zone.first,
         zone.asset_keys,
         zone.power_kw,
+        zone.undelivered_kw,
         zone.battery_keys,
         virtual_kw,
         own_kw,
         drift_kw,
         energy_kwh,
+        unreachable_kwh,
+        np.concatenate(fractions, axis=1),
         start.share_energy_kwh,
         zone.share_energy_changes_kwh,
         zone.share_of,

@@ -169,15 +169,21 @@ def _add_row(
 
 
 def hold_unstored(
-    limits: BatteryLimits, energy_kwh: Floats, power_kw: Floats, drift_kw: Floats, keys: Ints, reserve_kw: Floats
+    limits: BatteryLimits,
+    starts_kwh: Floats,
+    ends_kwh: Floats,
+    power_kw: Floats,
+    drift_kw: Floats,
+    keys: Ints,
+    reserve_kw: Floats,
 ) -> tuple[Ints, Floats]:
     """Let others of the zone step in for reserved power that lacks its energy, as far as their dispatch leaves them
     free power and energy throughout the period, in proportion of that.
 
-    The keys of all rows, those of batteries that step in appended, and what each row holds less than it is asked:
-    below zero where it holds more.
+    `starts_kwh` and `ends_kwh` are in reach at the start and at the end of each period. The keys of all rows, those of
+    batteries that step in appended, and what each row holds less than it is asked: below zero where it holds more.
     """
-    unstored_kw = find_unstored_kw(limits, energy_kwh, keys, reserve_kw)
+    unstored_kw = find_unstored_kw(limits, starts_kwh, keys, reserve_kw)
     lacking = np.flatnonzero(unstored_kw.any(axis=1))
     if not len(lacking):
         return keys, unstored_kw
@@ -188,7 +194,7 @@ def hold_unstored(
         *(whole, whole, whole, whole),
         limits.backs_virtual_asset,
     )
-    lowest_kwh, highest_kwh = (way(energy_kwh[:, :-1], energy_kwh[:, 1:]) for way in (np.minimum, np.maximum))
+    lowest_kwh, highest_kwh = (way(starts_kwh, ends_kwh) for way in (np.minimum, np.maximum))
     stored_kwh = np.maximum(lowest_kwh - limits.low_kwh, 0.0) * limits.discharge_efficiency
     headroom_kwh = np.maximum(limits.high_kwh - highest_kwh, 0.0) / limits.charge_efficiency
     stored_h = _find_hours(limits.reserve_stored_kwh * limits.discharge_efficiency, PartKind.AFRR_POS, keys, reserve_kw)
@@ -244,17 +250,16 @@ def _subtract_held(
     return np.concatenate([keys, np.array(new, dtype=np.int64).reshape(-1, 3)]), unstored_kw
 
 
-def find_unstored_kw(limits: BatteryLimits, energy_kwh: Floats, keys: Ints, reserve_kw: Floats) -> Floats:
+def find_unstored_kw(limits: BatteryLimits, start_kwh: Floats, keys: Ints, reserve_kw: Floats) -> Floats:
     """The part of each row of virtual assets' reserved power that lacks the energy it needs, in store or as headroom,
     at the start of a period: drift may have brought a battery out of the bounds that its reserves set.
 
-    `energy_kwh` has a column more than periods. Rows are named as in `ZoneInput`; a battery's own awards are its
+    `start_kwh` is in reach then. Rows are named as in `ZoneInput`; a battery's own awards are its
     owner's concern.
     """
     unstored_kw = np.zeros_like(reserve_kw)
     if not len(keys):
         return unstored_kw
-    start_kwh = energy_kwh[:, :-1]
     below = _uncovered_fraction(limits.low_kwh - start_kwh, limits.reserve_stored_kwh)
     above = _uncovered_fraction(start_kwh - limits.high_kwh, limits.reserve_headroom_kwh)
     by_kind = {PartKind.FCR: np.maximum(below, above), PartKind.AFRR_POS: below, PartKind.AFRR_NEG: above}

@@ -128,7 +128,7 @@ def _find_moved_kwh(
     moved_kwh = np.zeros(len(zone.asset_keys))
     _, rows, old_rows = np.intersect1d(zone.asset_keys, before.asset_keys, return_indices=True)
     efficiencies = inputs_before.efficiencies[old_rows]
-    changes_kwh = energy_changes_kwh(before.power_kw[old_rows, :column], efficiencies[:, :1], efficiencies[:, 1:])
+    changes_kwh = energy_changes_kwh(before.counted_kw[old_rows, :column], efficiencies[:, :1], efficiencies[:, 1:])
     planned_kwh = inputs_before.energies_kwh[old_rows, 0] + changes_kwh.sum(axis=1)
     moved_kwh[rows] = inputs.energies_kwh[rows, 0] - planned_kwh
     return moved_kwh

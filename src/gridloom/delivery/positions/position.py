@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.delivery import zone_store
+from gridloom.delivery.failures.store import read_failures, read_first_settled_period, spread_failures
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.performance import Performance, load_performance
@@ -19,9 +20,8 @@ from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import PeriodVolumes, read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
-from gridloom.virtual_assets.gate_closure.revalidation import with_announced
-from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of, read_unannounced_kw
-from gridloom.virtual_assets.model import Adjustment, VirtualAsset
+from gridloom.virtual_assets.history.store import CutPowers, read_accepted_kw, read_cuts, read_powers_as_of
+from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range, total_power_kw
 
@@ -63,8 +63,9 @@ async def load_position(
 
     As of an instant: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
     """
-    unannounced_kw = await read_unannounced_kw(db, asset.key, first, end, as_of)
-    power_kw, accepted_kw, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, unannounced_kw)
+    cuts = await read_cuts(db, asset.key, first, end, as_of)
+    powers = await _load_powers(db, asset, first, end, as_of, cuts)
+    power_kw, accepted_kw = powers.adjusted_kw, powers.accepted_kw
     if as_of is None:
         accepted_kw = await read_accepted_kw(db, asset.key, first, accepted_kw)
     exported, imported = await zone_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
@@ -77,7 +78,7 @@ async def load_position(
         accepted_kw * to_mwh,
         power_kw * np.where(power_kw > 0, exported, imported) * to_mwh,
         volumes.activated_mwh,
-        announced_kw * to_mwh + volumes.activated_mwh,
+        powers.announced_kw * to_mwh + volumes.activated_mwh,
         await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
     )
 
@@ -87,8 +88,17 @@ class PeriodFacts:
     """Facts of one asset in each of some periods, which were read together with those of others."""
 
     volumes: PeriodVolumes
-    unannounced_kw: Floats
+    cuts: CutPowers
     price_eur_mwh: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Powers:
+    """kW of a virtual asset in each period: after all cuts, before them, and after announced cuts."""
+
+    adjusted_kw: Floats
+    accepted_kw: Floats
+    announced_kw: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,9 +123,9 @@ async def load_open_position(
 
     powers: the present schedules of their days, where they are read already.
     """
-    power_kw, _, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, facts.unannounced_kw, powers)
+    loaded = await _load_powers(db, asset, first, end, as_of, facts.cuts, powers)
     volumes = facts.volumes
-    delivered_mwh = announced_kw * (QUARTER_HOUR_H / KW_PER_MW) + volumes.activated_mwh
+    delivered_mwh = loaded.announced_kw * (QUARTER_HOUR_H / KW_PER_MW) + volumes.activated_mwh
     nothing = np.zeros_like(delivered_mwh)
     position = Position(
         first,
@@ -127,36 +137,36 @@ async def load_open_position(
         delivered_mwh,
         facts.price_eur_mwh,
     )
-    return OpenPosition(power_kw, position.cost_eur)
+    return OpenPosition(loaded.adjusted_kw, position.cost_eur)
 
 
-async def _load_powers_kw(
+async def _load_powers(
     db: Database,
     asset: VirtualAsset,
     first: int,
     end: int,
     as_of: datetime | None,
-    unannounced_kw: Floats,
+    cuts: CutPowers,
     powers: DayPowers | None = None,
-) -> tuple[Floats, Floats, Floats]:
-    """The power after all cuts, expected ones among them; that before those; and that after announced
-    cuts."""
-    unannounced_kw = unannounced_kw.copy()
+) -> _Powers:
+    """Expected cuts count as made; as of an instant only those that were."""
     if as_of is not None:
-        power_kw, accepted_kw = await read_powers_as_of(db, asset.key, as_of, first, end)
-        return power_kw, accepted_kw, power_kw + unannounced_kw
+        scheduled_kw, accepted_kw = await read_powers_as_of(db, asset.key, as_of, first, end)
+        adjusted_kw = scheduled_kw - cuts.unfollowed_kw
+        return _Powers(adjusted_kw, accepted_kw, adjusted_kw + cuts.unannounced_kw)
     if asset.first_misfit is None or asset.first_misfit >= end:
         if powers is None:
             powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
-        power_kw = accepted_kw = total_power_kw(powers, first, end)
-    else:
-        _, accepted = await load_projection_input(db, asset, first, end)
-        accepted_kw, projection = accepted.power_kw.sum(axis=0), project(accepted)
-        power_kw = projection.total_kw
-        expected = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in projection.cuts]
-        for one in await with_announced(db, asset, expected, own_cycles=True):
-            unannounced_kw[one.period - first] += (one.announced_kw or 0.0) - one.adjusted_kw
-    return power_kw, accepted_kw, power_kw + unannounced_kw
+        scheduled_kw = total_power_kw(powers, first, end)
+        adjusted_kw = scheduled_kw - cuts.unfollowed_kw
+        return _Powers(adjusted_kw, scheduled_kw, adjusted_kw + cuts.unannounced_kw)
+    _, accepted = await load_projection_input(db, asset, first, end, closed=asset.first_misfit)
+    accepted_kw, projection = accepted.power_kw.sum(axis=0), project(accepted)
+    adjusted_kw = projection.adjusted_kw - cuts.unfollowed_kw
+    unannounced_kw = cuts.unannounced_kw.copy()
+    for cut in projection.cuts:
+        unannounced_kw[cut.position] += cut.announced_kw - cut.adjusted_kw
+    return _Powers(adjusted_kw, accepted_kw, adjusted_kw + unannounced_kw)
 
 
 FactsOf = Callable[[int], PeriodFacts | None]
@@ -179,9 +189,27 @@ class OwnerPosition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MissedPower:
+    """What of the zone's undelivered power is a battery's in each period; `settled_from`: the first period of which
+    that is known."""
+
+    settled_from: int
+    power_kw: Floats
+
+
+async def load_missed_power(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+) -> MissedPower:
+    failures = spread_failures(await read_failures(db, [asset_key], first, end, as_of), first, end)
+    known = failures.get(asset_key)
+    power_kw = np.zeros(end - first) if known is None else known.missed_kw
+    return MissedPower(await read_first_settled_period(db), power_kw)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _OwnedFacts:
     volumes: PeriodVolumes
-    unannounced_kw: Floats
+    cuts: CutPowers
 
 
 async def _load_facts(
@@ -192,7 +220,7 @@ async def _load_facts(
         return known
     return _OwnedFacts(
         await read_period_volumes(db, key, first, end, as_of),
-        await read_unannounced_kw(db, key, first, end, as_of),
+        await read_cuts(db, key, first, end, as_of),
     )
 
 
@@ -204,16 +232,18 @@ async def load_owner_position(
     as_of: datetime | None = None,
     performance: Performance | None = None,
     facts_of: FactsOf | None = None,
+    missed: MissedPower | None = None,
 ) -> OwnerPosition:
-    """`sold − bought + activated − (measured − dispatched for virtual assets − their activations and cuts by share)`.
+    """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share − missed)`.
 
-    The cuts are those that were not announced in time: to the holder they count as delivered.
+    Missed is what of the zone's undelivered energy is the battery's: to holders it counts as delivered. In periods
+    before failures were settled it is the cuts of virtual assets that were not announced in time, by share.
 
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
     of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
     backs no asset, what its owner has scheduled; what it does then without a trade is not the platform's affair.
 
-    performance, facts_of: of these periods, where they are loaded already.
+    performance, facts_of, missed: of these periods, where they are loaded already.
     """
     if performance is None:
         performance = await load_performance(db, asset_key, first, end, as_of)
@@ -221,11 +251,13 @@ async def load_owner_position(
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     dispatch = performance.dispatch
     owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
+    missed = missed or await load_missed_power(db, asset_key, first, end, as_of)
     cut_mwh = np.zeros(end - first)
     for backing in await input_store.read_backed_shares(db, asset_key, first, end):
         backed = await _load_facts(db, backing.asset_key, first, end, as_of, facts_of)
         owed_mwh = owed_mwh + backing.share * backed.volumes.activated_mwh
-        cut_mwh += to_mwh * backing.share * backed.unannounced_kw
+        cut_mwh += to_mwh * backing.share * backed.cuts.unannounced_kw
+    cut_mwh = np.where(np.arange(first, end) < missed.settled_from, cut_mwh, missed.power_kw * to_mwh)
     [scheduled_kw] = await input_store.read_own_kw(db, [asset_key], first, end)
     if as_of is not None:
         # A schedule can be changed until its quarter-hour starts, and only its last state is kept.

@@ -116,7 +116,7 @@ def _find_most_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> tuple[Floats,
     count = min(plan.end, zone.end) - first
     room_kwh, stored_kwh = np.full((2, len(zone.battery_keys)), np.inf)
     _, rows, planned = np.intersect1d(zone.battery_keys, plan.battery_keys, return_indices=True)
-    energy_kwh = plan.energy_kwh[planned, first - plan.first :][:, :count]
+    energy_kwh = plan.in_reach_kwh[planned, first - plan.first :][:, :count]
     room_kwh[rows] = (zone.limits.high_kwh[rows, :count] - energy_kwh).max(axis=1)
     stored_kwh[rows] = (energy_kwh - zone.limits.low_kwh[rows, :count]).max(axis=1)
     return np.maximum(room_kwh, 0.0), np.maximum(stored_kwh, 0.0)

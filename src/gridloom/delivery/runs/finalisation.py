@@ -12,21 +12,23 @@ import numpy as np
 import structlog
 
 from gridloom.delivery.dispatch.store import read_asset_ids
+from gridloom.delivery.failures.recording import record_failures_if_any
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import KIND_OF_CODE
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.netting import net, net_off_units, subtract_unserved
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.store import UnheldReserve
-from gridloom.kernel.market_time import market_day_of, period_start
+from gridloom.kernel.market_time import market_day_of, period_number, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 from gridloom.platform.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_error
 from gridloom.platform.database.pool import Connection, Database
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
+from gridloom.virtual_assets.backing.announced import announced_before
 from gridloom.virtual_assets.backing.store import read_recorded_outages
-from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, announced_before, revalidate
+from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, revalidate
 from gridloom.virtual_assets.model import AdjustmentReason
 
 log = structlog.get_logger()
@@ -65,7 +67,7 @@ async def revalidate_closed_periods(db: Connection, zone: str, closed_until: int
     return has_cut
 
 
-async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, now: datetime) -> bool:
+async def finalise_periods(db: Database, zone: str, plan: ZonePlan, first: int, end: int, now: datetime) -> bool:
     """The periods [first, end), whose gates have closed; whether any schedule was adjusted."""
     first, end = max(first, plan.first), min(end, plan.end)
     if first >= end:
@@ -80,6 +82,7 @@ async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, n
         await _record_net_offs(db, plan.asset_keys.tolist(), units, first)
     if plan.unheld_reserves()[1][:, low:high].any():
         await store.add_shortfalls(db, await _list_shortfalls(db, plan, low, high), now)
+    await record_failures_if_any(db, zone, plan.asset_keys.tolist(), plan.battery_keys.tolist(), first, end, now)
     return bool(unserved_kw.any())
 
 
@@ -102,8 +105,18 @@ async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) ->
     return found
 
 
-def next_fact_period(plan: ZonePlan, first: int) -> int | None:
-    """The first period from there on that records anything when it becomes final."""
+async def find_next_fact_period(db: Database, plan: ZonePlan, first: int) -> int | None:
+    """The first period from there on that records anything when it becomes final: facts, or what an outage did."""
+    found = _find_planned_fact_period(plan, first)
+    if first >= plan.end:
+        return found
+    span = period_start(first), period_start(plan.end)
+    outages = await read_recorded_outages(db, plan.battery_keys.tolist(), *span)
+    periods = [max(first, period_number(one.outage.start)) for one in outages]
+    return min([*periods, *([] if found is None else [found])], default=None)
+
+
+def _find_planned_fact_period(plan: ZonePlan, first: int) -> int | None:
     low = max(0, first - plan.first)
     exported_kw, imported_kw, _, unserved_kw = plan.totals_kw[:, low:]
     records = ((exported_kw > 0) & (imported_kw > 0)) | (unserved_kw != 0)

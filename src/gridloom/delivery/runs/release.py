@@ -26,6 +26,7 @@ from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number_from
 from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats
 from gridloom.platform.database.pool import Database
 
 
@@ -41,7 +42,9 @@ async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], f
     released = [int(plan.battery_keys[row]) for row in rows]
     park = await load_released_batteries(db, released, plan.first + low, plan.end)
     idle = replace(park.limits, energy_kwh=plan.energy_kwh[rows, low])
-    dispatch = _follow_owners(idle, plan.first + low, plan.end)
+    before = plan.state_at(low)
+    reach = before.unreachable_kwh[rows], before.available_fraction[rows]
+    dispatch = _follow_owners(idle, reach, plan.first + low, plan.end)
     parts = {key: _own_parts(park, dispatch, index) for index, key in enumerate(released)}
     versions = [
         NewDispatchVersion(key, plan.first + low, plan.end, pack(own))
@@ -62,15 +65,17 @@ async def dispatch_released(db: Database, key: int, now: datetime) -> None:
     if not before.is_planned.all():
         return  # nothing is dispatched until it is planned again
     park = await load_released_batteries(db, [key], first, end)
-    dispatch = _follow_owners(replace(park.limits, energy_kwh=before.energy_kwh[:1]), first, end)
+    limits = replace(park.limits, energy_kwh=before.energy_kwh[:1])
+    dispatch = _follow_owners(limits, (np.zeros(1), np.ones(1)), first, end)
     version = NewDispatchVersion(key, first, end, pack(_own_parts(park, dispatch, 0)))
     numbers = await dispatch_store.add_versions(db, uuid7(), now, [version], {})
     is_moved = np.abs(dispatch.power_kw[0] - before.power_kw).max() > POWER_TOLERANCE_KW
     await emit_dispatched(db, [version], numbers, [key] if is_moved else [])
 
 
-def _follow_owners(limits: BatteryLimits, first: int, end: int) -> BatteryDispatch:
-    """Batteries without promises: their own schedules and placed drift within their limits."""
+def _follow_owners(limits: BatteryLimits, reach: tuple[Floats, Floats], first: int, end: int) -> BatteryDispatch:
+    """Batteries without promises: their own schedules and placed drift within their limits. `reach`: the energy out of
+    reach, and the available part of the energy capacity, just before."""
     count, periods = limits.shape
     nothing = np.zeros((0, periods))
     given = DispatchInput(
@@ -80,7 +85,7 @@ def _follow_owners(limits: BatteryLimits, first: int, end: int) -> BatteryDispat
         np.zeros(0),
         np.zeros((count, periods + 1)),
         *number_days(first, end),
-        StartState.of_rest(count),
+        replace(StartState.of_rest(count), unreachable_kwh=reach[0], available_fraction=reach[1]),
     )
     return distribute(given, np.zeros(periods), np.zeros((count, periods)))
 
@@ -107,7 +112,7 @@ async def close_zone(db: Database, zone: str, state: ZoneState, now: datetime) -
         return
     first = period_number_from(now) if state.final_until is None else max(state.final_until, period_number_from(now))
     if state.final_until is not None:
-        await finalise_periods(db, state.plan, state.final_until, first, now)
+        await finalise_periods(db, zone, state.plan, state.final_until, first, now)
     await release_batteries(db, state.plan, state.plan.battery_keys.tolist(), first, now)
     await _clear_totals(db, zone, state.plan, first, now)
     await plan_store.delete_plan(db, zone)

@@ -46,7 +46,7 @@ from gridloom.delivery.runs.due_gates import (
     planning_window,
     wait_for_writers,
 )
-from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_period, revalidate_closed_periods
+from gridloom.delivery.runs.finalisation import finalise_periods, find_next_fact_period, revalidate_closed_periods
 from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_failed, emit_shortfalls
 from gridloom.delivery.runs.release import close_zone, dispatch_released, release_batteries
 from gridloom.delivery.runs.store import Run
@@ -141,16 +141,16 @@ async def plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: d
     has_cut = False
     if state.plan is not None and state.final_until is not None:
         # What closed while no process ran is final as it was planned.
-        has_cut = await finalise_periods(db, state.plan, state.final_until, horizon.first, now)
+        has_cut = await finalise_periods(db, zone, state.plan, state.final_until, horizon.first, now)
     has_cut |= await revalidate_closed_periods(db, zone, final, now)
     again = await read_one_zone_status(db, zone, now) if has_cut else status
     versions = InputVersions() if again is None else again.versions
     run, plan = None, state.plan
     if plan is None or plan.end < horizon.end or state.versions != versions or plan.first > horizon.first:
         run, plan = await _replan_zone(db, horizon, state, versions)
-    await finalise_periods(db, plan, horizon.first, final, now)
+    await finalise_periods(db, zone, plan, horizon.first, final, now)
     if run is None:
-        await plan_store.store_final_until(db, zone, FinalUntil(final, next_fact_period(plan, final)))
+        await plan_store.store_final_until(db, zone, FinalUntil(final, await find_next_fact_period(db, plan, final)))
     return run
 
 
@@ -188,7 +188,7 @@ async def _replan_zone(
         gone = set(before.battery_keys.tolist()) - set(keys)
         await release_batteries(db, before, sorted(gone), zone.first, horizon.now)
         plan = plan.prepend(before) if is_reloaded else plan
-    final = FinalUntil(horizon.final, next_fact_period(plan, horizon.final))
+    final = FinalUntil(horizon.final, await find_next_fact_period(db, plan, horizon.final))
     await plan_store.store_plan(db, horizon.zone, run.id, versions, plan, loaded.inputs, state.arrays, final)
     if corrections:
         await performance_store.mark_corrections_applied(db, corrections, zone.first)
@@ -244,6 +244,8 @@ async def _load_start(
             done.year_export_kwh[old],
         )
         start.power_kw[~fresh] = done.power_kw[old]
+        start.unreachable_kwh[~fresh] = done.unreachable_kwh[old]
+        start.available_fraction[~fresh] = done.available_fraction[old]
         for index, key in enumerate(keys):
             if key in corrections and key in rows:
                 planned_kwh, capacity_kwh = (

@@ -69,6 +69,9 @@ async def load_optimisation_scope(
         db, asset, start, asset.end, closed=first_cuttable_period(asset, now), with_holds=True
     )
     projection = project(inputs)
+    # What is out of reach as things are scheduled lies below the energy that may move, and above it is as much less.
+    offset_kwh = projection.unreachable_kwh
+    inputs = replace(inputs, lowest_kwh=inputs.lowest_kwh + offset_kwh, highest_kwh=inputs.highest_kwh + offset_kwh)
     all_blocks = await block_store.read_blocks(db, asset.key)
     blocks = [block for block in all_blocks if block.market is Market.WHOLESALE]
     window = slice(first - start, end - start)

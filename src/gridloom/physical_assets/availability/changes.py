@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from gridloom.capacity.store import LockedBatteries
 from gridloom.kernel.dependency import Dependency
+from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead
+from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead, read_delivery_zone
 from gridloom.platform.database.pool import Database
 from gridloom.platform.jobs import enqueue
 
@@ -18,6 +19,8 @@ AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 FOLLOW_OWNER_JOB: Final = "delivery.follow-owner"
 """The job, keyed by the asset's key: a battery that is in no plan any more is dispatched by what its owner has
 changed."""
+ASSESS_FAILURES_JOB: Final = "delivery.assess-failures"
+"""The job, keyed by `zone/first period/end`: what batteries failed in periods of which an outage was corrected."""
 
 ReadBackedAvailability = Callable[[Database, int, Window], Awaitable[Any]]
 EmitAvailabilityChanged = Callable[[Database, Any, datetime], Awaitable[None]]
@@ -57,3 +60,13 @@ async def enqueue_following(db: Database, locked: LockedBatteries, asset_key: in
         await enqueue(
             db, FOLLOW_OWNER_JOB, key=str(asset_key), due=locked.since, clock="platform", keep_earlier_due=True
         )
+
+
+async def enqueue_assessment_if_begun(db: Database, asset_key: int, window: Window, now: datetime) -> None:
+    """To be called in the transaction that changes an unavailability: of periods that have begun it is settled anew
+    what the batteries of the zone failed."""
+    first, end = period_number(window.start), period_number_from(min(window.end, now))
+    if first >= end:
+        return
+    zone = await read_delivery_zone(db, asset_key)
+    await enqueue(db, ASSESS_FAILURES_JOB, key=f"{zone}/{first}/{end}", due=now, clock="platform")

@@ -50,7 +50,7 @@ _LOCAL_TABLES: Final = """
 schema_migration environment sandbox_clock sandbox_walk sandbox_simulator write_probe idempotency session refresh_token
 console_session sign_in_network two_phase_commit version_start statement_run statement_draft statement_month rate_limit
 request_bucket login_throttle job job_turn stream_lease telemetry_usage event_outbox event_head delivery_zone
-delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
+delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece failures_settled
 market_order feed feed_topic feed_day feed_value feed_run
 space_probe
 """
@@ -60,14 +60,14 @@ PLACEMENTS: Final = (
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),
     *_spread_tables("asset", "asset_key", "physical_schedule_version", "capacity_holding", "dispatch_version"),
     *_spread_tables("asset", "asset_key", "delivery_anchor", "measured_day", "dispatched_day", "delivery_drift"),
-    *_spread_tables("asset", "asset_key", "reserve_shortfall", "dispatch_acknowledgement"),
+    *_spread_tables("asset", "asset_key", "reserve_shortfall", "dispatch_acknowledgement", "battery_failure"),
     *_spread_tables("asset", "asset_key", "statement_account"),
     *_spread_tables("asset", "asset_key", "logbook_entry", "exchange_notification", "exchange_notification_version"),
     *_spread_tables("asset", "asset_key", "unavailability", "unavailability_notification"),
     *_spread_tables("asset", "asset_key", "ancillary_bid", "ancillary_result"),
     *_spread_tables("asset", "asset_key", "virtual_asset", "virtual_backing", "virtual_block", "virtual_schedule"),
     *_spread_tables("asset", "asset_key", "virtual_energy", "virtual_activation"),
-    *_spread_tables("asset", "asset_key", "virtual_availability_seal", "virtual_shortfall"),
+    *_spread_tables("asset", "asset_key", "virtual_availability_seal", "virtual_shortfall", "virtual_reach"),
     *_spread_tables("asset", "asset_key", "schedule_version", "schedule_change", "schedule_adjustment"),
     *_spread_tables("asset", "asset_key", "telemetry_head", "telemetry_signal", "telemetry_segment", "telemetry_chunk"),
     *_spread_tables("asset", "asset_key", "telemetry_block"),

@@ -2,6 +2,9 @@
 
 Per quarter-hour `missing × paid`, where paid is the auction's price ÷ the quarter-hours of its window + tolls accrued,
 split by share × shortfall of the batteries.
+
+The line SUBSTITUTION: what other batteries of the zone gave instead is paid to their owners out of that, and the holder
+is paid the rest.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gridloom.delivery.failures.store import FailureSeries
 from gridloom.market_calendar import PERIOD_S
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
@@ -43,6 +47,12 @@ class Paid:
         if self.auction is not None:
             total_eur += auction_sums([self.auction], ratings, weights, buckets)["vba_revenue_eur"]
         return total_eur
+
+
+def find_substituted_eur(owed_eur: FloatArray, failures: FailureSeries) -> dict[int, FloatArray]:
+    """By battery that stood in, its part of what a failed battery's owner owes: taken over ÷ shortfall, per period."""
+    part = np.divide(1.0, failures.short_kw, out=np.zeros_like(owed_eur), where=failures.short_kw > 0)
+    return {helper: owed_eur * np.minimum(power_kw * part, 1.0) for helper, power_kw in failures.taken_over_kw.items()}
 
 
 def split_owed_eur(shortfalls: Shortfalls, paid_eur: FloatArray) -> dict[int, FloatArray]:

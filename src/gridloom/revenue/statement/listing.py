@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from gridloom.delivery.failures.store import read_helped_keys
+from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.window import Window
 from gridloom.platform.database.pool import Database
 from gridloom.revenue.grid import Grid
@@ -38,7 +40,7 @@ async def list_physical(
     """From the owners' side."""
     if not keys:
         return []
-    backed = {key: await store.read_backed_keys(db, key, window.start, window.end) for key in keys}
+    backed = {key: await _read_concerned_keys(db, key, window) for key in keys}
     everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
     scope = await load_scope(db, everyone, window, grid, as_of)
     assets = await read_assets_by_keys(db, sorted({key for own in backed.values() for key in own}))
@@ -50,6 +52,13 @@ async def list_physical(
         own = [(assets[virtual], amounts[virtual]) for virtual in backed[key] if virtual in assets]
         entries += await physical_entries(db, scope, key, own)
     return entries
+
+
+async def _read_concerned_keys(db: Database, key: int, window: Window) -> list[int]:
+    """The virtual assets on a battery, and on those that it stood in for."""
+    helped = await read_helped_keys(db, [key], period_number(window.start), period_number_from(window.end))
+    found = [await store.read_backed_keys(db, one, window.start, window.end) for one in (key, *helped)]
+    return sorted({virtual for own in found for virtual in own})
 
 
 async def list_organisation(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 import numpy as np
 
@@ -18,14 +19,16 @@ from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue.accruals import tolling_sums
 from gridloom.revenue.model import ReportBuckets
-from gridloom.revenue.statement.availability import Paid, split_owed_eur
+from gridloom.revenue.statement.availability import Paid, find_substituted_eur, split_owed_eur
 from gridloom.revenue.statement.model import Cents, LineType, Party, StatementEntry
 from gridloom.revenue.statement.rounding import cents_of, split
 from gridloom.revenue.statement.scope import Scope, VirtualInputs
 from gridloom.revenue.statement.shortfalls import ShortfallAmounts, load_shortfall_amounts
-from gridloom.revenue.statement.store import read_drift_eur
+from gridloom.revenue.statement.store import BatteryOwner, read_drift_eur
 from gridloom.settlements.measures import BLOCK_SOURCES, POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
+from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh
+from gridloom.virtual_assets.history.store import read_cuts
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.projection_loading import (
     first_cuttable_period,
@@ -113,6 +116,8 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     end_kwh = await _load_end_kwh(db, scope, asset)
     if end_kwh is None:
         return None
+    if asset.end > scope.settled_from:
+        end_kwh += await _find_owners_part_kwh(db, scope, asset)
     off_kwh = end_kwh - terms.final_soc_target * terms.energy_capacity_kwh
     if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
@@ -121,6 +126,13 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
         return None
     amount = int(cents_of(np.array([off_kwh / KW_PER_MW * float(prices.mean())]))[0])
     return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
+
+
+async def _find_owners_part_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> float:
+    """What cuts that count as delivered have left in the store, or kept out of it: that is the owners'."""
+    cuts = await read_cuts(db, asset.key, asset.first, asset.end, scope.as_of)
+    left_kw = cuts.unannounced_kw - cuts.unfollowed_kw
+    return float(energy_changes_kwh(left_kw, asset.terms.efficiency).sum())
 
 
 async def _read_last_prices(db: Database, scope: Scope, asset: VirtualAsset) -> FloatArray:
@@ -146,21 +158,34 @@ async def _load_end_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> floa
     return float(outlook.trajectory.energy_kwh[-1])
 
 
-def availability_cents(scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> dict[int, Cents]:
-    """By battery, what its owner has given back to the holder until each edge; only batteries that fell short."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedAmounts:
+    """What owners have given back until each edge for capacity that was missing: by battery, to the holder; by battery
+    and the one that stood in for it, to the owner of that."""
+
+    to_holder: Mapping[int, Cents]
+    to_substitutes: Mapping[tuple[int, int], Cents]
+
+
+def availability_cents(scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> ReleasedAmounts:
+    """Only of batteries that fell short."""
+    to_holder: dict[int, Cents] = {}
+    to_substitutes: dict[tuple[int, int], Cents] = {}
     low, high = asset.clip(scope.first, scope.end)
     paid = Paid(scope.auctions.get(asset.key), scope.tolls.get(asset.key, ()), scope.ratings.get(asset.key))
-    if low >= high or not paid.is_priced:
-        return {}
+    if low >= high or not paid.is_priced or not inputs.shortfalls[asset.key].missing.any():
+        return ReleasedAmounts(to_holder, to_substitutes)
     shortfalls = inputs.shortfalls[asset.key]
-    if not shortfalls.missing.any():
-        return {}
-    found = {}
     for key, owed_eur in split_owed_eur(shortfalls, paid.by_period(asset.key, low, high)).items():
         amount_eur = np.zeros(scope.end - scope.first)
         amount_eur[low - scope.first : high - scope.first] = owed_eur
-        found[key] = scope.until(amount_eur)
-    return found
+        to_holder[key] = scope.until(amount_eur)
+        failures = scope.failures.get(key)
+        substituted_eur = {} if failures is None else find_substituted_eur(amount_eur, failures)
+        for helper, eur in substituted_eur.items():
+            to_substitutes[key, helper] = scope.until(eur)
+            to_holder[key] = to_holder[key] - to_substitutes[key, helper]
+    return ReleasedAmounts(to_holder, to_substitutes)
 
 
 async def load_open(db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> OpenPosition | None:
@@ -178,10 +203,11 @@ async def virtual_entries(
     asset: VirtualAsset,
     inputs: VirtualInputs,
     position: OpenPosition | None = None,
+    amounts: PartyAmounts | None = None,
 ) -> list[StatementEntry]:
     """From the side of who holds the virtual asset.
 
-    position: of the part of its life that lies in the market days, where it is loaded already.
+    position, amounts: of the part of its life that lies in the market days, where they are loaded already.
     """
     entries = fact_entries(scope, asset.key)
     low, high = asset.clip(scope.first, scope.end)
@@ -191,7 +217,9 @@ async def virtual_entries(
         cost_eur = np.zeros(scope.end - scope.first)
         cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
         entries.append(StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
-    return entries + await entries_between_parties(db, scope, asset, inputs)
+    return entries + entries_between_parties(
+        scope, asset, amounts or await load_party_amounts(db, scope, asset, inputs)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,8 +228,7 @@ class PartyAmounts:
 
     lines: Sequence[tuple[LineType, Cents]]
     """Split by the shares of the batteries."""
-    released: Mapping[int, Cents]
-    """By battery, what its owner gives back for capacity that was missing."""
+    released: ReleasedAmounts
     shortfall: ShortfallAmounts | None
 
 
@@ -227,11 +254,8 @@ async def _load_party_lines(db: Database, scope: Scope, asset: VirtualAsset) -> 
     return found
 
 
-async def entries_between_parties(
-    db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs
-) -> list[StatementEntry]:
+def entries_between_parties(scope: Scope, asset: VirtualAsset, amounts: PartyAmounts) -> list[StatementEntry]:
     """Between holder and owners, from the holder's side; what the holder gives back for reserves is among them."""
-    amounts = await load_party_amounts(db, scope, asset, inputs)
     entries = []
     owners = scope.owners[asset.key]
     for line, cents in amounts.lines:
@@ -240,9 +264,9 @@ async def entries_between_parties(
             StatementEntry(line, str(owner.organisation_id), part) for owner, part in zip(owners, parts, strict=True)
         ]
     entries += [
-        StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), amounts.released[owner.asset_key])
+        StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), amounts.released.to_holder[owner.asset_key])
         for owner in owners
-        if owner.asset_key in amounts.released
+        if owner.asset_key in amounts.released.to_holder
     ]
     shortfall = amounts.shortfall
     if shortfall is not None:
@@ -253,6 +277,57 @@ async def entries_between_parties(
             for owner in owners
             if (owed_eur := shortfall.by_battery_eur.get(owner.asset_key)) is not None
         ]
+    return entries
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Substitution:
+    """What the owner of a failed battery pays to the owner of one that stood in for it, until each edge."""
+
+    payer: UUID
+    payee: UUID
+    until: Cents
+
+
+def list_substitutions(scope: Scope, asset: VirtualAsset, amounts: PartyAmounts) -> list[Substitution]:
+    owners = {owner.asset_key: owner.organisation_id for owner in scope.owners[asset.key]}
+    return [
+        Substitution(owners[failed], scope.organisations[helper], until)
+        for (failed, helper), until in amounts.released.to_substitutes.items()
+    ]
+
+
+def sum_by_battery_eur(scope: Scope, asset: VirtualAsset, amounts: PartyAmounts) -> dict[int, float]:
+    """By battery, what all lines between the asset's holder and owners, and between owners, come to for its owner."""
+    behind = scope.owners[asset.key]
+    sums = {owner.asset_key: 0.0 for owner in behind}
+    for _, cents in amounts.lines:
+        parts = split(cents, [owner.share for owner in behind])
+        for owner, part in zip(behind, parts, strict=True):
+            sums[owner.asset_key] -= float(part[-1] - part[0]) / 100
+    for key, until in amounts.released.to_holder.items():
+        sums[key] -= float(until[-1] - until[0]) / 100
+    for (failed, helper), until in amounts.released.to_substitutes.items():
+        sums[failed] -= float(until[-1] - until[0]) / 100
+        sums[helper] = sums.get(helper, 0.0) + float(until[-1] - until[0]) / 100
+    if amounts.shortfall is not None:
+        for key, owed_eur in amounts.shortfall.by_battery_eur.items():
+            until = scope.until(owed_eur)
+            sums[key] = sums.get(key, 0.0) - float(until[-1] - until[0]) / 100
+    return sums
+
+
+def _list_substitutions_of(
+    scope: Scope, behind: Sequence[BatteryOwner], key: int, amounts: PartyAmounts
+) -> list[StatementEntry]:
+    """From the side of a battery's owner: what it pays where the battery failed, and is paid where it stood in."""
+    owners = {owner.asset_key: owner.organisation_id for owner in behind}
+    entries = []
+    for (failed, helper), until in amounts.released.to_substitutes.items():
+        if failed == key:
+            entries.append(StatementEntry(LineType.SUBSTITUTION, str(scope.organisations[helper]), -until))
+        if helper == key:
+            entries.append(StatementEntry(LineType.SUBSTITUTION, str(owners[failed]), until))
     return entries
 
 
@@ -268,7 +343,8 @@ async def _load_owner_imbalance(
         is_priced = ~np.isnan(scope.imbalance_price_eur_mwh[here])
         if is_priced.any():
             facts_of = partial(scope.facts_of, first=low, end=high)
-            position = await load_owner_position(db, key, low, high, scope.as_of, performance, facts_of)
+            missed = scope.missed_of(key, low, high)
+            position = await load_owner_position(db, key, low, high, scope.as_of, performance, facts_of, missed)
             cost_eur[here] = np.nan_to_num(position.cost_eur)
             assumed_mwh[here] = position.assumed_mwh * is_priced
     return StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))
@@ -293,12 +369,16 @@ async def physical_entries(
     entries.append(await _load_owner_imbalance(db, scope, key, performance))
     for asset, amounts in backed:
         behind = scope.owners[asset.key]
-        index = next(index for index, owner in enumerate(behind) if owner.asset_key == key)
+        entries += _list_substitutions_of(scope, behind, key, amounts)
+        index = next((index for index, owner in enumerate(behind) if owner.asset_key == key), None)
+        if index is None:
+            continue  # it only stood in for one that backs the asset
         for line, cents in amounts.lines:
             part = split(cents, [owner.share for owner in behind])[index]
             entries.append(StatementEntry(line, str(asset.organisation_id), -part))
-        if key in amounts.released:
-            entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -amounts.released[key]))
+        released = amounts.released.to_holder
+        if key in released:
+            entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -released[key]))
         shortfall = amounts.shortfall
         if shortfall is not None and key in shortfall.by_battery_eur:
             owed = scope.until(shortfall.by_battery_eur[key])

@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
+from uuid import UUID
 
 import numpy as np
 
-from gridloom.delivery.positions.position import IMBALANCE_SERIES, PeriodFacts
+from gridloom.delivery.failures.store import (
+    FailureSeries,
+    read_failures,
+    read_first_settled_period,
+    spread_failures,
+)
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, MissedPower, PeriodFacts
 from gridloom.delivery.runs.store import UnheldReserve, read_shortfalls
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import PERIOD_S, day_start, period_counts, utc_days_of
@@ -24,12 +31,12 @@ from gridloom.revenue.grid import Grid
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, Toll
 from gridloom.revenue.statement.model import Cents
 from gridloom.revenue.statement.rounding import cents_by_period
-from gridloom.revenue.statement.store import BatteryOwner, read_owners
+from gridloom.revenue.statement.store import BatteryOwner, read_organisations, read_owners
 from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource, measure_count
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets
 from gridloom.settlements.period_volumes import volumes_of_sheets
 from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls_of_each
-from gridloom.virtual_assets.history.store import UnannouncedCut, read_unannounced_cuts, spread_cuts_kw
+from gridloom.virtual_assets.history.store import UnannouncedCut, read_unannounced_cuts, spread_cuts
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range_of_each
 
@@ -56,6 +63,12 @@ class Scope:
     """By virtual asset."""
     cuts: Mapping[int, Sequence[UnannouncedCut]]
     unheld: Mapping[int, Sequence[UnheldReserve]]
+    failures: Mapping[int, FailureSeries]
+    """By battery behind the assets, over the market days."""
+    settled_from: int
+    """The first period that is settled by failures."""
+    organisations: Mapping[int, UUID]
+    """Owners of batteries that stood in for others, by key."""
     as_of: datetime | None = None
     """The instant whose knowledge counts; None for all that is known."""
 
@@ -87,9 +100,15 @@ class Scope:
         here = slice(first - self.first, end - self.first)
         return PeriodFacts(
             volumes_of_sheets(trades[:, here], activations[:, here]),
-            spread_cuts_kw(self.cuts.get(key, ()), first, end),
+            spread_cuts(self.cuts.get(key, ()), first, end),
             self.imbalance_price_eur_mwh[here],
         )
+
+    def missed_of(self, key: int, first: int, end: int) -> MissedPower:
+        """Of a battery in the periods [first, end)."""
+        known = self.failures.get(key)
+        here = slice(first - self.first, end - self.first)
+        return MissedPower(self.settled_from, np.zeros(end - first) if known is None else known.missed_kw[here])
 
     def _decode_periods(self, bodies: Sequence[bytes | None] | None, source: FactSource) -> FloatArray:
         if bodies is None or not any(bodies):
@@ -108,9 +127,17 @@ class Scope:
 
 
 async def load_scope(
-    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None = None
+    db: Database,
+    keys: Sequence[int],
+    window: Window,
+    grid: Grid,
+    as_of: datetime | None = None,
+    settled_from: int | None = None,
 ) -> Scope:
-    """keys: of all assets whose facts, contracts or auctions count."""
+    """keys: of all assets whose facts, contracts or auctions count.
+
+    settled_from: the first period settled by failures, where another than that of the platform is asked for.
+    """
     edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
     ever = datetime(2000, 1, 1, tzinfo=UTC)
     tolls: dict[int, list[Toll]] = {}
@@ -118,6 +145,14 @@ async def load_scope(
         tolls.setdefault(toll.asset_key, []).append(toll)
     first, end = (day_start(number) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
     auctions = await store.read_auction_results(db, keys, ever, window.end, as_of)
+    owners = await read_owners(db, keys)
+    if settled_from is None:
+        settled_from = await read_first_settled_period(db)
+    batteries = {owner.asset_key for some in owners.values() for owner in some} | {*keys}
+    failures = spread_failures(
+        await read_failures(db, sorted(batteries), max(first, settled_from), end, as_of), first, end
+    )
+    helpers = {helper for one in failures.values() for helper in one.taken_over_kw}
     return Scope(
         frozenset(keys),
         grid.numbers,
@@ -128,9 +163,12 @@ async def load_scope(
         {result.asset_key: result for result in auctions},
         await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
         await platform_now(db) if as_of is None else as_of,
-        await read_owners(db, keys),
+        owners,
         await read_unannounced_cuts(db, keys, first, end, as_of),
         await read_shortfalls(db, keys, first, end, as_of),
+        failures,
+        settled_from,
+        await read_organisations(db, sorted(helpers)),
         as_of,
     )
 

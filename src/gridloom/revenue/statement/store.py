@@ -34,6 +34,12 @@ async def read_owners(db: Database, keys: Sequence[int]) -> dict[int, list[Batte
     return owners
 
 
+async def read_organisations(db: Database, keys: Sequence[int]) -> dict[int, UUID]:
+    """Whose these batteries are."""
+    rows = await db.fetch("select key, organisation_id from asset where key = any($1::int[])", list(keys))
+    return {row["key"]: row["organisation_id"] for row in rows}
+
+
 async def read_backed_keys(db: Database, physical_key: int, start: datetime, end: datetime) -> list[int]:
     """The virtual assets on a battery whose life touches the window."""
     rows = await db.fetch(

@@ -40,13 +40,16 @@ LINES_TOP: Final = TOP - 35
 LINES_A_PAGE: Final = int((LINES_TOP - BOTTOM) / SMALL_ROW) + 1
 ASSET_COLUMNS: Final = (
     (LEFT, "Battery", "Speicher"),
-    (LEFT + 170, "MW", ""),
-    (LEFT + 200, "Days", "Tage"),
-    (LEFT + 252, "Charged, MWh", "Geladen"),
-    (LEFT + 318, "Discharged, MWh", "Entladen"),
-    (LEFT + 382, "Cycles", "Vollzyklen"),
-    (LEFT + 427, "Available", "Verfügbar"),
-    (LEFT + 469, "Measured", "Gemessen"),
+    (LEFT + 106, "MW", ""),
+    (LEFT + 124, "Days", "Tage"),
+    (LEFT + 174, "Charged, MWh", "Geladen"),
+    (LEFT + 232, "Discharged, MWh", "Entladen"),
+    (LEFT + 282, "Of it reserves", "Regelung"),
+    (LEFT + 324, "Cycles", "Vollzyklen"),
+    (LEFT + 360, "Technical", "Technisch"),
+    (LEFT + 394, "Delivered", "Geliefert"),
+    (LEFT + 432, "Measured", "Gemessen"),
+    (LEFT + 476, "Earned, EUR", "Erlöse"),
     (RIGHT, "EUR/MW", ""),
 )
 MAX_CORRECTIONS_AHEAD: Final = 8
@@ -228,6 +231,10 @@ class _Document:
         self.y -= 14
         self.write_both(LEFT, "Total", "Summe", font=BOLD)
         self.write(RIGHT, wording.show_amount(self.statement.total), size=10, font=BOLD, right=True)
+        if self.statement.to_date is not UNSET:
+            self.y -= 13
+            self.write_both(LEFT, *wording.TO_DATE, size=7.5)
+            self.write(RIGHT, wording.show_amount(self.statement.to_date), size=7.5, right=True)
         self.y -= 7
         self.rule(INK, 1.2)
 
@@ -240,7 +247,9 @@ class _Document:
         self.y -= 4
         for (english, german), value in (
             (wording.RATED_POWER, f"{figures.rated_power:,.1f} MW"),
+            (wording.EARNED, wording.show_figure(figures.earned, "{:,.2f} EUR")),
             (wording.EARNED_PER_MW, wording.show_figure(figures.earned_per_mw, "{:,.2f} EUR/MW")),
+            (wording.NET_PER_MW, wording.show_figure(figures.net_per_mw, "{:,.2f} EUR/MW")),
             (wording.AVAILABILITY, wording.show_share(figures.availability_delivered)),
             (wording.MEASURED, wording.show_share(figures.measured_share)),
         ):
@@ -272,7 +281,7 @@ class _Document:
 
     def _write_asset(self, asset: AssetMonthView) -> None:
         limit = "" if asset.cycle_limit is UNSET else f" of {asset.cycle_limit:,.1f}"
-        self.write_both(LEFT, _shorten_text(asset.name, 22), _shorten_text(asset.delivery_zone, 12), size=7.2)
+        self.write(LEFT, _shorten_text(asset.name, 20), size=7)
         for (x, _, _), value in zip(
             ASSET_COLUMNS[1:],
             (
@@ -280,14 +289,17 @@ class _Document:
                 str(asset.days),
                 f"{asset.charged_energy:,.1f}",
                 f"{asset.discharged_energy:,.1f}",
+                wording.show_figure(asset.reserve_discharge, "{:,.1f}"),
                 f"{asset.cycles:,.1f}{limit}",
+                wording.show_share(asset.technical_availability),
                 wording.show_share(asset.availability_delivered),
                 wording.show_share(asset.measured_share),
+                wording.show_figure(asset.earned, "{:,.2f}"),
                 wording.show_figure(asset.earned_per_mw, "{:,.2f}"),
             ),
             strict=True,
         ):
-            self.write(x, value or "–", size=7.2, right=True)
+            self.write(x, value or "–", size=6.5, right=True)
         self.y -= SMALL_ROW
 
     def _draw_corrections(self) -> None:

@@ -31,7 +31,9 @@ _COLUMNS: Final = (
 )
 _FIGURES: Final = (
     ("ratedPower", "MW"),
+    ("earned", "EUR"),
     ("earnedPerMW", "EUR/MW"),
+    ("netPerMW", "EUR/MW"),
     ("availabilityDelivered", ""),
     ("measuredShare", ""),
 )
@@ -40,8 +42,15 @@ _ASSET_FIGURES: Final = (
     ("days", "d"),
     ("chargedEnergy", "MWh"),
     ("dischargedEnergy", "MWh"),
+    ("dispatchedCharge", "MWh"),
+    ("dispatchedDischarge", "MWh"),
+    ("measuredCharge", "MWh"),
+    ("measuredDischarge", "MWh"),
+    ("reserveCharge", "MWh"),
+    ("reserveDischarge", "MWh"),
     ("cycles", ""),
     ("cycleLimit", ""),
+    ("technicalAvailability", ""),
     ("availabilityDelivered", ""),
     ("measuredShare", ""),
     ("earned", "EUR"),
@@ -78,8 +87,10 @@ def _list_rows(statement: IssuedStatement) -> Iterator[tuple[object, ...]]:
         yield str(statement.id), number, *_NO_LINE, asset, name, figure, value, unit
 
 
-def _list_figures(statement: IssuedStatement) -> Iterator[tuple[str, str, str, float, str]]:
+def _list_figures(statement: IssuedStatement) -> Iterator[tuple[str, str, str, float | str, str]]:
     """Asset, its name, the figure, its value and unit; those that there are."""
+    if statement.to_date is not UNSET:
+        yield "", "", "toDate", f"{statement.to_date:.2f}", "EUR"
     if statement.figures is UNSET:
         return
     whole = msgspec.to_builtins(statement.figures)

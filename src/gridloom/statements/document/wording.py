@@ -24,6 +24,7 @@ LINES: Final = {
     LineType.IMBALANCE: ("Imbalance", "Ausgleichsenergie, reBAP"),
     LineType.END_OF_LIFE: ("Energy at the end of life", "Energie am Laufzeitende"),
     LineType.AVAILABILITY: ("Availability", "Erstattung für Nichtverfügbarkeit"),
+    LineType.SUBSTITUTION: ("Substitution", "Ersatz bei Ausfall"),
     LineType.DRIFT: ("Drift of the pool", "Fahrplanausgleich des Pools"),
     LineType.RESERVE_SHORTFALL: ("Reserve not held", "Nicht vorgehaltene Regelleistung"),
     CORRECTION: ("Corrections to earlier statements", "Korrekturen"),
@@ -38,7 +39,10 @@ NO_INVOICE: Final = (
     "Eine Abrechnungsübersicht, keine Rechnung im Sinne des Umsatzsteuergesetzes; ohne Umsatzsteuerausweis.",
 )
 RATED_POWER: Final = ("Rated power, time-weighted", "Nennleistung, zeitgewichtet")
-EARNED_PER_MW: Final = ("Lines of the month per MW", "Posten des Monats je MW")
+EARNED: Final = ("Earned by its batteries", "Erlöse der Speicher")
+EARNED_PER_MW: Final = ("Earned per MW", "Erlöse je MW")
+NET_PER_MW: Final = ("Lines of the month per MW, net", "Posten des Monats je MW, netto")
+TO_DATE: Final = ("Of it until now", "Davon bis jetzt")
 AVAILABILITY: Final = ("Delivered of what batteries were asked for", "Von den Speichern geliefert, wie angefordert")
 MEASURED: Final = ("Measured of that energy", "Davon gemessen")
 

@@ -121,6 +121,10 @@ async def transfer_backing(
     return promises
 
 
+async def lock_backing(db: Database, asset_ids: Sequence[UUID]) -> LockedBatteries:
+    return await lock_batteries(db, (await store.read_keys(db, asset_ids)).values())
+
+
 async def release_backing(db: Database, asset_ids: Sequence[UUID], holder_id: UUID) -> LockedBatteries:
     """Release the holder's capacity of these batteries."""
     keys = await store.read_keys(db, asset_ids)

@@ -121,7 +121,8 @@ async def _check_reserves(
 ) -> None:
     """Refuse reserves for which the projected energy leaves no stored energy or no headroom."""
     first, end = available.first, available.end
-    energy_kwh = (await load_projection(db, asset, now, first, end)).trajectory.energy_kwh[1:]
+    projection = await load_projection(db, asset, now, first, end)
+    energy_kwh = projection.trajectory.energy_kwh[1:] - projection.unreachable_kwh
     stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
     highest_kwh = available.energy * asset.terms.energy_capacity_kwh - free_kwh
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
@@ -129,7 +130,7 @@ async def _check_reserves(
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ScheduleInTheWay(
-            f"At the end of the period {format_period(first + index)} {energy_kwh[index]:g} kWh are stored, and "
+            f"At the end of the period {format_period(first + index)} {energy_kwh[index]:g} kWh are in reach, and "
             f"balancing capacity needs {stored_kwh[index]:g} to {highest_kwh[index]:g} kWh.",
             firstPeriod=format_period(first + index),
         )

@@ -87,7 +87,7 @@ def irreparable_kwh(inputs: ProjectionInput, projection: Projection, open_from: 
     headroom_kwh = _headroom_kwh(inputs, projection, discharging=beyond_kwh > 0)
     headroom_kwh[:open_from] = 0.0
     later_kwh = np.append(np.cumsum(headroom_kwh[::-1])[::-1], 0.0)
-    ends_kwh = projection.energy_kwh[1:]
+    ends_kwh = projection.energy_kwh[1:] - projection.unreachable_kwh
     if beyond_kwh > 0:
         until_kwh = np.maximum(ends_kwh - inputs.lowest_kwh, 0.0)
     else:

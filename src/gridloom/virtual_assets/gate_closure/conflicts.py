@@ -65,7 +65,7 @@ def _energy_conflicts(
         worst = max(interval.tolist(), key=lambda index: abs(cuts[index].accepted_kw - cuts[index].adjusted_kw))
         cut = cuts[worst]
         block = _largest_contributor(lanes_kw, worst, cut.accepted_kw)
-        stored_kwh = float(projection.trajectory.energy_kwh[worst])
+        stored_kwh = float(projection.trajectory.energy_kwh[worst] - projection.unreachable_kwh[worst])
         there_kwh = float(available.energy[worst]) * asset.terms.energy_capacity_kwh
         conflicts.append(
             CapacityConflict(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -21,9 +22,11 @@ from gridloom.platform.database.pool import Database
 from gridloom.platform.events.outbox import record_event
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
 from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
-from gridloom.virtual_assets.backing.store import read_assets_backed_by
+from gridloom.virtual_assets.backing.store import read_assets_backed_by, read_keys
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
+from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.notifications import READ
+from gridloom.virtual_assets.schedule.projection_input import seal_reach
 from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_period, load_projection
 
 MAX_EVENT_ITEMS = 100
@@ -44,8 +47,20 @@ async def read_backed_availability(db: Database, battery_key: int, window: Windo
     """
     assets = await read_assets_backed_by(db, battery_key, window)
     if assets:
-        await seal_closed_periods(db, assets, await platform_now(db))
+        now = await platform_now(db)
+        await seal_closed_periods(db, assets, now)
+        for asset in assets:
+            await seal_reach(db, asset, first_open_period(now, asset.terms.gate_closure_s))
     return AvailabilityBefore(window, await load_available_of_each(db, assets, window) if assets else ())
+
+
+async def read_available_of_backed(db: Database, battery_ids: Sequence[UUID], window: Window) -> AvailabilityBefore:
+    """The same for several batteries together."""
+    found: dict[int, tuple[VirtualAsset, AvailableFraction]] = {}
+    for key in (await read_keys(db, battery_ids)).values():
+        before = await read_backed_availability(db, key, window)
+        found |= {asset.key: (asset, available) for asset, available in before.available}
+    return AvailabilityBefore(window, [found[key] for key in sorted(found)])
 
 
 async def emit_availability_changed(db: Database, before: AvailabilityBefore, now: datetime) -> None:

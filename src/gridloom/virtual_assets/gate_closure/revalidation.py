@@ -3,110 +3,35 @@
 Accepted schedules exceed a limit if capacity is lost later; cycle limits they may exceed from the start. The trader can
 repair them until their gate closes. An asset without expected cuts has no job.
 
-A cut is announced if it follows from an unavailability that was recorded before 12:00 market time of the day before
-delivery: its holder can trade around it. Every other cut is the owners' imbalance.
+The schedule takes over what was announced of a cut. The rest counts as delivered to the holder and is the owners'
+imbalance; it is recorded beside the schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime
 
 import numpy as np
 
-from gridloom.capacity.availability import CapacityOutage
-from gridloom.capacity.store import load_firm_capacity
-from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, period_start
-from gridloom.market_calendar import Floats, Ints, market_day_periods
+from gridloom.market_calendar import Floats, Ints
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.platform.jobs import JobRun, job
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
-from gridloom.virtual_assets.backing.store import RecordedOutage, lock_assets_backed_by, read_recorded_outages
+from gridloom.virtual_assets.backing.store import lock_assets_backed_by
 from gridloom.virtual_assets.energy.projection import Cut, project
 from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
-from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.draft import draft_change
 from gridloom.virtual_assets.schedule.change.version_store import write_version
 from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
+from gridloom.virtual_assets.schedule.projection_loading import adjustments_of
 from gridloom.virtual_assets.schedule.store import LaneChange
-
-
-def announced_before(day: date) -> datetime:
-    """The latest instant to announce an unavailability of a market day."""
-    return datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
-
-
-async def with_announced(
-    db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment], *, own_cycles: bool
-) -> list[Adjustment]:
-    """The adjustments with the power that announced unavailabilities alone would leave.
-
-    `own_cycles`: a cut by CYCLE_LIMIT is by the virtual asset's own limit and counts as announced.
-    """
-    if not adjustments:
-        return []
-    first, end = adjustments[0].period, adjustments[-1].period + 1
-    charge_kw, discharge_kw = await _load_announced_limits_kw(db, asset, first, end)
-    found = []
-    for one in adjustments:
-        index = one.period - first
-        left_kw = min(max(one.accepted_kw, -charge_kw[index]), discharge_kw[index])
-        if (own_cycles and one.reason is AdjustmentReason.CYCLE_LIMIT) or abs(left_kw) < abs(one.adjusted_kw):
-            left_kw = one.adjusted_kw
-        found.append(replace(one, announced_kw=left_kw))
-    return found
-
-
-async def _load_announced_limits_kw(db: Database, asset: VirtualAsset, first: int, end: int) -> tuple[Floats, Floats]:
-    """The charging and discharging power of wholesale blocks with announced unavailabilities alone."""
-    available = await _load_announced(db, asset, first, end)
-    _, inputs = await load_projection_input(db, asset, first, end, available=available)
-    return inputs.charge_kw.sum(axis=0), inputs.discharge_kw.sum(axis=0)
-
-
-async def _load_announced(db: Database, asset: VirtualAsset, first: int, end: int) -> AvailableFraction:
-    keys = [promise.physical_asset_key for promise in asset.promises]
-    books = await load_firm_capacity(db, keys, first, end)
-    outages = await read_recorded_outages(db, keys, period_start(first), period_start(end))
-    fractions = []
-    for low, high, day in _split_days(first, end):
-        until = announced_before(day)
-        announced = {
-            key: replace(
-                book,
-                ratings_and_outages=replace(book.ratings_and_outages, outages=_list_outages(outages, key, until)),
-            )
-            for key, book in books.items()
-        }
-        fractions.append(available_fraction(asset.promises, announced, low, high))
-    return AvailableFraction(
-        first,
-        np.concatenate([one.charge for one in fractions]),
-        np.concatenate([one.discharge for one in fractions]),
-        np.concatenate([one.energy for one in fractions]),
-    )
-
-
-def _split_days(first: int, end: int) -> list[tuple[int, int, date]]:
-    """The periods [first, end) by market day."""
-    found = []
-    while first < end:
-        day = market_day_of(period_start(first))
-        stop = min(end, market_day_periods(day)[1])
-        found.append((first, stop, day))
-        first = stop
-    return found
-
-
-def _list_outages(outages: Sequence[RecordedOutage], key: int, until: datetime) -> list[CapacityOutage]:
-    return [one.outage for one in outages if one.asset_key == key and one.recorded_at < until]
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")
@@ -135,9 +60,8 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     lanes, inputs = await load_projection_input(db, asset, first, end)
     projection = project(inputs)
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
-    adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
+    adjustments = adjustments_of(projection, first)[: len(cuts)]
     if cuts:
-        adjustments = await with_announced(db, asset, adjustments, own_cycles=True)
         await _write_adjustments(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
     expected_cut = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
     await store.set_validated(db, asset, closed, expected_cut)
@@ -149,26 +73,26 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
 async def adjust_unserved_periods(
     db: Database, asset_key: int, periods: Ints, power_kw: Floats, reason: AdjustmentReason
 ) -> None:
-    """Reduce closed periods to the power that the zone's batteries could serve, pro rata over lanes."""
+    """Record that closed periods are reduced to the power that the zone's batteries could serve.
+
+    It was not announced: the schedule, and with it the virtual store, stays as it is.
+    """
     asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None or not len(periods):
         return
     first, end = int(periods[0]), int(periods[-1]) + 1
     lanes, inputs = await load_projection_input(db, asset, first, end)
-    indices = periods - first
-    accepted_kw = inputs.power_kw.sum(axis=0)[indices]
-    fraction = np.ones(len(periods))
-    np.divide(power_kw, accepted_kw, out=fraction, where=accepted_kw != 0)
-    lanes_kw = inputs.power_kw[:, indices] * np.clip(fraction, 0.0, 1.0)
+    lanes_kw = inputs.power_kw[:, periods - first]
     changes = {lane: LaneChange(periods, lanes_kw[row]) for row, lane in enumerate(lanes)}
     adjustments = [
-        Adjustment(period, accepted, adjusted, reason)
-        for period, accepted, adjusted in zip(
-            periods.tolist(), accepted_kw.tolist(), lanes_kw.sum(axis=0).tolist(), strict=True
+        Adjustment(
+            period, accepted, min(max(asked, min(accepted, 0.0)), max(accepted, 0.0)), reason, accepted, accepted
+        )
+        for period, accepted, asked in zip(
+            periods.tolist(), lanes_kw.sum(axis=0).tolist(), power_kw.tolist(), strict=True
         )
     ]
     now = await platform_now(db)
-    adjustments = await with_announced(db, asset, adjustments, own_cycles=False)
     await _write_adjustments(db, asset, changes, adjustments, now)
     await enqueue_revalidation(db, asset, now)
 

@@ -115,8 +115,9 @@ async def read_powers_as_of(db: Database, key: int, instant: datetime, first: in
 
 
 _WRITE_ADJUSTMENT = NamedStatement("""
-insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason, announced_kw)
-values (:asset_key, :period, :version, :accepted_kw, :adjusted_kw, :reason, :announced_kw)
+insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason, scheduled_kw,
+  announced_kw)
+values (:asset_key, :period, :version, :accepted_kw, :adjusted_kw, :reason, :scheduled_kw, :announced_kw)
 on conflict (asset_key, period) do update set version = excluded.version, adjusted_kw = excluded.adjusted_kw
 """)
 
@@ -141,10 +142,12 @@ async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats)
 
 @dataclass(frozen=True, slots=True)
 class UnannouncedCut:
-    """The unannounced part of the cut in a period, with the sign of the cut power."""
+    """The unannounced part of the cut in a period, with the sign of the cut power; and how much of it the schedule, and
+    with it the virtual store, does not follow."""
 
     period: int
     power_kw: float
+    unfollowed_kw: float
 
 
 async def read_unannounced_cuts(
@@ -154,38 +157,54 @@ async def read_unannounced_cuts(
     found: dict[int, list[UnannouncedCut]] = {}
     for row in await fetch_by_keys(
         db,
-        """select a.asset_key, a.period, a.announced_kw - a.adjusted_kw as power_kw
+        """select a.asset_key, a.period, a.announced_kw - a.adjusted_kw as power_kw,
+                  a.scheduled_kw - a.adjusted_kw as unfollowed_kw
            from schedule_adjustment a join schedule_version v on v.asset_key = a.asset_key and v.version = a.version
-           where a.asset_key = any($1::int[]) and a.period >= $2 and a.period < $3 and a.announced_kw is not null
+           where a.asset_key = any($1::int[]) and a.period >= $2 and a.period < $3 and a.announced_kw <> a.adjusted_kw
              and ($4::timestamptz is null or v.accepted_at <= $4)""",
         keys,
         first,
         end,
         as_of,
     ):
-        found.setdefault(row["asset_key"], []).append(UnannouncedCut(row["period"], row["power_kw"]))
+        found.setdefault(row["asset_key"], []).append(
+            UnannouncedCut(row["period"], row["power_kw"], row["unfollowed_kw"])
+        )
     return found
 
 
-def spread_cuts_kw(cuts: Sequence[UnannouncedCut], first: int, end: int) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class CutPowers:
+    """In each of some periods, with the sign of the cut power: the unannounced part of the cut, and how much of it the
+    schedule does not follow."""
+
+    unannounced_kw: Floats
+    unfollowed_kw: Floats
+
+    def copy(self) -> CutPowers:
+        return CutPowers(self.unannounced_kw.copy(), self.unfollowed_kw.copy())
+
+
+def spread_cuts(cuts: Sequence[UnannouncedCut], first: int, end: int) -> CutPowers:
     """In each period from `first` up to but not `end`."""
-    power_kw = np.zeros(max(0, end - first))
+    powers = CutPowers(np.zeros(max(0, end - first)), np.zeros(max(0, end - first)))
     for cut in cuts:
         if first <= cut.period < end:
-            power_kw[cut.period - first] = cut.power_kw
-    return power_kw
+            powers.unannounced_kw[cut.period - first] = cut.power_kw
+            powers.unfollowed_kw[cut.period - first] = cut.unfollowed_kw
+    return powers
 
 
-async def read_unannounced_kw(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> Floats:
-    """The power cut in each period beyond what was announced in time, with the sign of the cut power."""
-    return spread_cuts_kw((await read_unannounced_cuts(db, [key], first, end, as_of)).get(key, ()), first, end)
+async def read_cuts(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> CutPowers:
+    """The power cut in each period beyond what was announced in time."""
+    return spread_cuts((await read_unannounced_cuts(db, [key], first, end, as_of)).get(key, ()), first, end)
 
 
 async def read_adjustments(
     db: Database, key: int, first: int, end: int, *, after: int | None = None, limit: int = 100
 ) -> list[Adjustment]:
     rows = await db.fetch(
-        """select period, accepted_kw, adjusted_kw, reason from schedule_adjustment
+        """select period, accepted_kw, adjusted_kw, reason, scheduled_kw, announced_kw from schedule_adjustment
            where asset_key = $1 and period >= $2 and period < $3 and ($4::bigint is null or period > $4)
            order by period limit $5""",
         key,
@@ -194,7 +213,4 @@ async def read_adjustments(
         after,
         limit,
     )
-    return [
-        Adjustment(row["period"], row["accepted_kw"], row["adjusted_kw"], AdjustmentReason(row["reason"]))
-        for row in rows
-    ]
+    return [read_row(Adjustment, row, reason=AdjustmentReason(row["reason"])) for row in rows]

@@ -22,8 +22,10 @@ from gridloom.market_calendar import (
 )
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
+from gridloom.virtual_assets.backing.announced import load_announced
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
-from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.backing.store import read_recorded_outages
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, Reach, project
 from gridloom.virtual_assets.energy.trajectory import DaySummaries, energy_trajectory_kwh, exported_kwh, reserved_kwh
 from gridloom.virtual_assets.model import Block, Efficiency, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
@@ -120,6 +122,7 @@ async def load_projection_input(
     """
     if available is None or available.first > first:
         available = await load_available(db, asset, first, end)
+    announced = available if available.is_full else await load_announced(db, asset, first, end)
     blocks = await block_store.read_blocks(db, asset.key)
     lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE})
     day_first = market_day_periods(market_day_of(period_start(first)))[0] if asset.terms.daily_cycle_limit else first
@@ -131,6 +134,8 @@ async def load_projection_input(
         blocks,
         {lane: lane_power_kw(powers, lane, first, end) for lane in lanes},
         available.between(first, end),
+        announced.between(first, end),
+        reach=await _load_reach(db, asset, announced.between(first, end)),
         energy_kwh=await _energy_at(db, asset, first, float(trajectory.energy_kwh[0])),
         cycles=await _cycle_rules(db, asset, powers, trajectory, end),
         activated_kwh=await schedule_store.read_activated_kwh(db, asset, first, end),
@@ -183,11 +188,15 @@ async def load_projection_input_as_of(
     lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE} | set(set_kw))
     lanes_kw = {lane: set_kw.get(lane, np.zeros(end - first)) for lane in lanes}
     nothing = EnergyTrajectory(first, np.zeros(0), np.full(1, asset.initial_kwh), 0.0)
+    available = await load_available(db, asset, first, end)
+    announced = available if available.is_full else await load_announced(db, asset, first, end)
     return _input_of(
         asset,
         blocks,
         lanes_kw,
-        await load_available(db, asset, first, end),
+        available,
+        announced,
+        reach=_reach_of(announced, first, 0.0, 1.0),
         energy_kwh=asset.initial_kwh,
         cycles=await _cycle_rules(db, asset, {}, nothing, end),
         activated_kwh=activated_kwh,
@@ -200,7 +209,9 @@ def _input_of(
     blocks: Sequence[Block],
     lanes_kw: Mapping[int, Floats],
     available: AvailableFraction,
+    announced: AvailableFraction,
     *,
+    reach: Reach | None,
     energy_kwh: float,
     cycles: Sequence[CycleBudget],
     activated_kwh: Floats | None,
@@ -217,14 +228,76 @@ def _input_of(
         charge_kw=charge_kw * available.charge,
         discharge_kw=discharge_kw * available.discharge,
         lowest_kwh=stored_kwh,
-        highest_kwh=available.energy * capacity_kwh - free_kwh,
+        highest_kwh=announced.energy * capacity_kwh - free_kwh,
         energy_kwh=energy_kwh,
         capacity_kwh=capacity_kwh,
         efficiency=asset.terms.efficiency,
         cycles=cycles,
         activated_kwh=activated_kwh,
         closed=max(0, closed - first),
+        announced_charge_kw=charge_kw * announced.charge,
+        announced_discharge_kw=discharge_kw * announced.discharge,
+        reach=reach,
     )
+
+
+# --- energy out of reach ---------------------------------------------------------------------------------------------
+
+
+async def _load_reach(db: Database, asset: VirtualAsset, announced: AvailableFraction) -> Reach | None:
+    """In the periods of `announced`, from the last state that was stored, or from the asset's first period, on."""
+    first, end = announced.first, announced.end
+    stored = None if first >= end else await schedule_store.read_reach(db, asset.key)
+    since = asset.first if stored is None else stored.period
+    unreachable_kwh, fraction = (0.0, 1.0) if stored is None else (stored.unreachable_kwh, stored.available_fraction)
+    if since < first:
+        unreachable_kwh, fraction = await _carry_reach(db, asset, since, first, unreachable_kwh, fraction)
+    return _reach_of(announced, max(since, first), unreachable_kwh, fraction)
+
+
+def _reach_of(announced: AvailableFraction, since: int, unreachable_kwh: float, fraction: float) -> Reach | None:
+    """None where all is in reach."""
+    if not unreachable_kwh and (announced.is_full or not (announced.energy < 1).any()):
+        return None
+    start = since - announced.first
+    fractions = np.concatenate([[fraction], announced.energy])
+    if 0 < start < len(fractions):
+        fractions[start] = fraction
+    return Reach(fractions, start, unreachable_kwh)
+
+
+async def _carry_reach(
+    db: Database, asset: VirtualAsset, since: int, until: int, unreachable_kwh: float, fraction: float
+) -> tuple[float, float]:
+    """The energy out of reach, and the available part of the energy capacity, just before the period `until`."""
+    start = period_start(since), period_start(until)
+    outages = await read_recorded_outages(db, [one.physical_asset_key for one in asset.promises], *start)
+    if not unreachable_kwh and fraction == 1 and not any(one.outage.energy_kwh for one in outages):
+        return 0.0, 1.0
+    announced = await load_announced(db, asset, since, until)
+    reach = _reach_of(announced, since, unreachable_kwh, fraction)
+    last = float(announced.energy[-1])
+    if reach is None:
+        return 0.0, last
+    trajectory = await load_trajectory(db, asset, since, until)
+    energy_kwh = await _energy_at(db, asset, since, float(trajectory.energy_kwh[0]))
+    activated_kwh = await schedule_store.read_activated_kwh(db, asset, since, until)
+    inputs = replace(_final_input(asset, trajectory, activated_kwh), energy_kwh=energy_kwh, reach=reach)
+    return float(project(inputs).unreachable_kwh[-1]), last
+
+
+async def seal_reach(db: Database, asset: VirtualAsset, closed: int) -> None:
+    """Store what is out of reach at the first period whose gate is open, before the availability of a battery changes:
+    what is announced later changes nothing of closed periods."""
+    stored = await schedule_store.read_reach(db, asset.key)
+    since = asset.first if stored is None else stored.period
+    closed = min(closed, asset.end)
+    if since >= closed:
+        return
+    before = (0.0, 1.0) if stored is None else (stored.unreachable_kwh, stored.available_fraction)
+    after = await _carry_reach(db, asset, since, closed, *before)
+    if after != (0.0, 1.0) or before != (0.0, 1.0):
+        await schedule_store.write_reach(db, asset.key, closed, *after)
 
 
 async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_kwh: float) -> float:

@@ -42,11 +42,13 @@ from gridloom.virtual_assets.schedule.projection_input import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssetProjection:
-    """The projected trajectory of some periods, their expected cuts, and the unexplained energy of activations."""
+    """The projected trajectory of some periods, their expected cuts, the unexplained energy of activations, and the
+    energy that is out of reach."""
 
     trajectory: EnergyTrajectory
     cuts: Sequence[Adjustment]
     unexplained_kwh: Floats
+    unreachable_kwh: Floats
 
 
 def first_cuttable_period(asset: VirtualAsset, now: datetime) -> int:
@@ -77,7 +79,7 @@ async def load_projection(db: Database, asset: VirtualAsset, now: datetime, firs
     summaries = await _precheck_follows_schedule(db, asset, available, end)
     if summaries is not None:
         powers = await schedule_store.read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
-        return AssetProjection(trajectory_of(asset, summaries, powers, first, end), (), np.zeros(end - first))
+        return AssetProjection(trajectory_of(asset, summaries, powers, first, end), (), *np.zeros((2, end - first)))
     start = min(first, closed)
     _, inputs = await load_projection_input(db, asset, start, end, closed=closed, available=available)
     exported_before_kwh = (await load_trajectory(db, asset, start, start)).exported_before_kwh
@@ -134,11 +136,16 @@ def _projection_of(projection: Projection, start: int, first: int, exported_befo
         exported_before_kwh + float(exported_kwh(total_kw[:skipped]).sum()),
     )
     cuts = [each for each in adjustments_of(projection, start) if each.period >= first]
-    return AssetProjection(trajectory, cuts, projection.unexplained_kwh[skipped:])
+    return AssetProjection(trajectory, cuts, projection.unexplained_kwh[skipped:], projection.unreachable_kwh[skipped:])
 
 
 def adjustments_of(projection: Projection, first: int) -> list[Adjustment]:
-    return [Adjustment(first + cut.position, cut.accepted_kw, cut.adjusted_kw, cut.reason) for cut in projection.cuts]
+    return [
+        Adjustment(
+            first + cut.position, cut.accepted_kw, cut.adjusted_kw, cut.reason, cut.scheduled_kw, cut.announced_kw
+        )
+        for cut in projection.cuts
+    ]
 
 
 DayLookup = Callable[[int], Floats | None]
@@ -312,6 +319,6 @@ def _repairable_in_last_days(
         capacity_kwh=terms.energy_capacity_kwh,
         efficiency=terms.efficiency,
     )
-    as_scheduled = Projection(inputs.power_kw, energy_kwh[skipped:], (), np.zeros(count))
+    as_scheduled = Projection(inputs.power_kw, energy_kwh[skipped:], (), *np.zeros((2, count)))
     beyond_kwh = known.imbalance_discharge_kwh - known.imbalance_charge_kwh
     return irreparable_kwh(inputs, as_scheduled, 0, beyond_kwh) <= tolerance_kwh(terms.energy_capacity_kwh)

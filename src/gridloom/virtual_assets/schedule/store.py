@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec import Struct
@@ -247,3 +248,35 @@ async def set_first_activated(db: Database, key: int, first_period: int) -> Lock
         first_period,
     )
     return None if known is None else LockedAssetKey(known)
+
+
+# --- energy out of reach ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReach:
+    """The energy out of reach, and the available part of the energy capacity, just before a period."""
+
+    period: int
+    unreachable_kwh: float
+    available_fraction: float
+
+
+async def read_reach(db: Database, key: int) -> StoredReach | None:
+    """The last that was stored; None where nothing was ever out of reach."""
+    row = await db.fetchrow(
+        "select period, unreachable_kwh, available_fraction from virtual_reach where asset_key = $1", key
+    )
+    return None if row is None else StoredReach(**row)
+
+
+async def write_reach(db: Database, key: int, period: int, unreachable_kwh: float, available_fraction: float) -> None:
+    await db.execute(
+        """insert into virtual_reach (asset_key, period, unreachable_kwh, available_fraction) values ($1, $2, $3, $4)
+           on conflict (asset_key) do update set period = excluded.period, unreachable_kwh = excluded.unreachable_kwh,
+             available_fraction = excluded.available_fraction""",
+        key,
+        period,
+        unreachable_kwh,
+        available_fraction,
+    )

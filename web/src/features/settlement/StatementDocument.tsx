@@ -156,6 +156,12 @@ function Document({ statement }: { statement: Statement }) {
               <th scope="row">Total</th>
               <td className="number">{decimal(total, 2)}</td>
             </tr>
+            {statement.toDate !== undefined && (
+              <tr>
+                <th scope="row">Of it until now</th>
+                <td className="number">{decimal(Number(statement.toDate), 2)}</td>
+              </tr>
+            )}
           </tfoot>
         </Table>
         {corrections.length > 0 && (

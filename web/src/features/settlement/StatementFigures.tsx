@@ -7,11 +7,12 @@ import { type AssetMonth, type Figures, type Statement, useEarned } from './data
 
 /** What an investor asks of the month: per MW, cycles against their limit, availability, and what was measured. */
 export function StatementFigures({ statement, figures }: { statement: Statement; figures: Figures }) {
-  const { ratedPower, earnedPerMW, availabilityDelivered, measuredShare, assets } = figures
+  const { ratedPower, earnedPerMW, netPerMW, availabilityDelivered, measuredShare, assets } = figures
   const earned = useEarned(statement, assets)
   const facts = [
     `${decimal(ratedPower, 1)} MW`,
-    earnedPerMW !== undefined && `${euro(earnedPerMW)} per MW`,
+    earnedPerMW !== undefined && `${euro(earnedPerMW)} earned per MW`,
+    netPerMW !== undefined && `${euro(netPerMW)} net per MW`,
     availabilityDelivered !== undefined && `${percent(availabilityDelivered, 1)} delivered of what was asked`,
     measuredShare !== undefined && `${percent(measuredShare, 1)} of it measured`,
   ]
@@ -28,7 +29,8 @@ export function StatementFigures({ statement, figures }: { statement: Statement;
             { label: 'Charged, MWh', isNumber: true },
             { label: 'Discharged, MWh', isNumber: true },
             { label: 'Cycles', isNumber: true },
-            { label: 'Available', isNumber: true },
+            { label: 'Technical', isNumber: true },
+            { label: 'Delivered', isNumber: true },
             { label: 'Measured', isNumber: true },
             { label: 'Earned, EUR', isNumber: true },
             { label: 'EUR per MW', isNumber: true },
@@ -83,6 +85,7 @@ function Row({ asset, earned, isLoading }: RowProps) {
         {decimal(asset.cycles, 1)}
         {asset.cycleLimit !== undefined && <span className="note"> of {decimal(asset.cycleLimit, 1)}</span>}
       </td>
+      <td className="number">{shareOf(asset.technicalAvailability)}</td>
       <td className="number">{shareOf(asset.availabilityDelivered)}</td>
       <td className="number">{shareOf(asset.measuredShare)}</td>
       <td className="number">{earned === undefined ? unknown : decimal(earned, 2)}</td>

@@ -27,6 +27,8 @@ export interface Statement {
   end: string
   lines: StatementLine[]
   total: number | string
+  /** Of a preliminary one: what of the total has been until now. */
+  toDate?: number | string
   corrects: { month: string; amount: number | string; number?: string }[]
   number?: string
   issuedAt?: string
@@ -47,6 +49,8 @@ export interface AssetMonth {
   dischargedEnergy: number
   cycles: number
   cycleLimit?: number
+  reserveDischarge?: number
+  technicalAvailability?: number
   availabilityDelivered?: number
   measuredShare?: number
   earned?: number
@@ -56,7 +60,9 @@ export interface AssetMonth {
 export interface Figures {
   assets: AssetMonth[]
   ratedPower: number
+  earned?: number
   earnedPerMW?: number
+  netPerMW?: number
   availabilityDelivered?: number
   measuredShare?: number
 }

@@ -9,6 +9,7 @@ const LINES: Record<string, string> = {
   TOLLING: 'Tolls',
   IMBALANCE: 'Imbalance',
   AVAILABILITY: 'Availability',
+  SUBSTITUTION: 'Substitution',
   DRIFT: 'Drift',
   RESERVE_SHORTFALL: 'Reserve not held',
   END_OF_LIFE: 'End of life',

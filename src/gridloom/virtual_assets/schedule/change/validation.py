@@ -149,8 +149,8 @@ def first_energy_cut(
     for cut in after.cuts:
         if cut.reason is not AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES:
             continue
-        if is_changed[cut.position] or abs(cut.adjusted_kw) < abs(float(accepted_kw[cut.position])) - NOISE_KW:
-            asked_kwh, done_kwh = energy_changes_kwh(np.array([cut.accepted_kw, cut.adjusted_kw]), changed.efficiency)
+        if is_changed[cut.position] or abs(cut.scheduled_kw) < abs(float(accepted_kw[cut.position])) - NOISE_KW:
+            asked_kwh, done_kwh = energy_changes_kwh(np.array([cut.accepted_kw, cut.scheduled_kw]), changed.efficiency)
             return BoundViolation(cut.position, float(asked_kwh - done_kwh))
     return None
 
@@ -158,7 +158,7 @@ def first_energy_cut(
 def first_energy_excess(changed: ProjectionInput, before: Projection, after: Projection) -> BoundViolation | None:
     """The first period that ends out of bounds because of the change, or further out, with nothing to cut."""
     slack_kwh = changed.slack_kwh
-    was_kwh, is_kwh = before.energy_kwh[1:], after.energy_kwh[1:]
+    was_kwh, is_kwh = (one.energy_kwh[1:] - one.unreachable_kwh for one in (before, after))
     above_kwh, below_kwh = is_kwh - changed.highest_kwh, is_kwh - changed.lowest_kwh
     noise_kwh = slack_kwh / 1000
     was_within = (was_kwh <= changed.highest_kwh + slack_kwh) & (was_kwh >= changed.lowest_kwh - slack_kwh)

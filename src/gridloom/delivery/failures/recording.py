@@ -1,0 +1,140 @@
+"""Recording failures: when periods become final, and again when an outage of them is corrected afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from gridloom.delivery import zone_store
+from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
+from gridloom.delivery.failures import store
+from gridloom.delivery.failures.model import Failures, ReservePool, ZoneDelivery
+from gridloom.delivery.failures.rules import find_failures
+from gridloom.delivery.failures.store import BatteryFailure
+from gridloom.delivery.inputs.loading import LoadedZone, load_zone
+from gridloom.delivery.inputs.store import Reserve, read_block_reserves
+from gridloom.delivery.model import PartKind
+from gridloom.delivery.planning.distribution import energy_changes_kwh
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import Floats
+from gridloom.physical_assets.availability.changes import ASSESS_FAILURES_JOB
+from gridloom.platform.database.clock import platform_now
+from gridloom.platform.database.pool import Database
+from gridloom.platform.jobs import JobRun, enqueue, job
+from gridloom.virtual_assets.backing.store import read_recorded_outages
+from gridloom.virtual_assets.history.store import read_unannounced_cuts, spread_cuts
+
+MAX_PERIODS: Final = 96
+"""Assessed by one job; the rest by the next."""
+_DIGITS: Final = 6
+
+
+@job(ASSESS_FAILURES_JOB, clock="platform")
+async def assess_corrected_periods(run: JobRun) -> None:
+    """Keyed by `zone/first period/end`: final periods of which an outage was recorded, moved or deleted afterwards."""
+    zone, low, high = run.key.rsplit("/", 2)
+    final = (await zone_store.read_final_until(run.db)).get(zone)
+    if final is None:
+        return
+    first = max(int(low), await store.read_first_settled_period(run.db))
+    end = min(int(high), final)
+    now = await platform_now(run.db)
+    if end > first + MAX_PERIODS:
+        key = f"{zone}/{first + MAX_PERIODS}/{end}"
+        await enqueue(run.db, ASSESS_FAILURES_JOB, key=key, due=now, clock="platform")
+        end = first + MAX_PERIODS
+    if first < end:
+        await record_failures(run.db, zone, first, end, now)
+
+
+async def record_failures_if_any(
+    db: Database, zone: str, asset_keys: Sequence[int], battery_keys: Sequence[int], first: int, end: int, now: datetime
+) -> None:
+    """Of the final periods [first, end), where any battery has an outage or anything was not delivered."""
+    cuts = await read_unannounced_cuts(db, asset_keys, first, end)
+    if cuts or await read_recorded_outages(db, battery_keys, period_start(first), period_start(end)):
+        await record_failures(db, zone, first, end, now)
+
+
+async def record_failures(db: Database, zone: str, first: int, end: int, now: datetime) -> None:
+    loaded = await load_zone(db, zone, first, end)
+    keys = loaded.zone.battery_keys.tolist()
+    found = find_failures(await _load_delivery(db, loaded, first, end)) if keys else Failures.nothing(0, end - first)
+    known = await store.read_zone_batteries(db, zone)
+    await store.replace_failures(db, known, first, end, _list_failures(found, keys, first), now)
+
+
+async def _load_delivery(db: Database, loaded: LoadedZone, first: int, end: int) -> ZoneDelivery:
+    zone = loaded.zone
+    asset_keys, battery_keys = zone.asset_keys.tolist(), zone.battery_keys.tolist()
+    cuts = await read_unannounced_cuts(db, asset_keys, first, end)
+    undelivered_kw = np.array(
+        [spread_cuts(cuts.get(key, ()), first, end).unannounced_kw for key in asset_keys]
+    ).reshape(len(asset_keys), end - first)
+    dispatched = [await load_dispatch(db, key, first, end) for key in battery_keys]
+    return ZoneDelivery(
+        first,
+        zone.power_kw + undelivered_kw,
+        undelivered_kw,
+        _find_stores_kwh(loaded, zone.power_kw + zone.undelivered_kw),
+        zone.share_of,
+        zone.shares,
+        zone.limits,
+        np.array([one.sum_kw(PartKind.VIRTUAL) for one in dispatched]),
+        _list_pools(loaded, await read_block_reserves(db, asset_keys, first, end), dispatched),
+    )
+
+
+def _find_stores_kwh(loaded: LoadedZone, power_kw: Floats) -> Floats:
+    """The energy of each virtual asset at the start of each period, while it lives."""
+    inputs, zone = loaded.inputs, loaded.zone
+    changes_kwh = energy_changes_kwh(power_kw, inputs.efficiencies[:, :1], inputs.efficiencies[:, 1:])
+    before_kwh = np.cumsum(changes_kwh, axis=1) - changes_kwh
+    periods = np.arange(zone.first, zone.end)
+    is_alive = (periods >= inputs.lifetimes[:, :1]) & (periods < inputs.lifetimes[:, 1:])
+    stores_kwh = np.clip(inputs.energies_kwh[:, :1] + before_kwh, 0.0, inputs.energies_kwh[:, 1:2])
+    return np.asarray(np.where(is_alive, stores_kwh, 0.0))
+
+
+def _list_pools(
+    loaded: LoadedZone, blocks: Sequence[Reserve], dispatched: Sequence[DispatchSeries]
+) -> list[ReservePool]:
+    """The reserves of each virtual asset and kind."""
+    zone = loaded.zone
+    shape = len(zone.battery_keys), zone.end - zone.first
+    sold_kw: dict[tuple[int, PartKind], Floats] = {}
+    for block in blocks:
+        power_kw = sold_kw.setdefault((block.asset_key, PartKind(block.market)), np.zeros(shape[1]))
+        power_kw[max(0, block.first - zone.first) : max(0, block.end - zone.first)] += block.power_kw
+    pools = []
+    for (asset_key, kind), power_kw in sold_kw.items():
+        [row] = np.flatnonzero(zone.asset_keys == asset_key).tolist()
+        share_kw = np.zeros(shape)
+        for (asset, battery), share in zip(zone.share_of.tolist(), zone.shares.tolist(), strict=True):
+            if asset == row:
+                share_kw[battery] = share * power_kw
+        held_kw = np.array([one.parts_kw.get((kind, asset_key), np.zeros(shape[1])) for one in dispatched])
+        pools.append(ReservePool(share_kw, held_kw))
+    return pools
+
+
+def _list_failures(found: Failures, battery_keys: Sequence[int], first: int) -> list[BatteryFailure]:
+    """A row where there is anything to settle: energy that is the owner's, or that others gave."""
+    helped: dict[int, list[int]] = {}
+    for failed, helper in found.taken_over_kw:
+        helped.setdefault(failed, []).append(helper)
+    rows = []
+    missed_kw, short_kw = np.round(found.missed_kw, _DIGITS), np.round(found.short_kw, _DIGITS)
+    for failed, index in np.argwhere((missed_kw != 0) | (short_kw > 0)).tolist():
+        powers = [
+            (battery_keys[helper], round(float(found.taken_over_kw[failed, helper][index]), _DIGITS))
+            for helper in sorted(helped.get(failed, ()))
+        ]
+        helpers = tuple((key, power_kw) for key, power_kw in powers if power_kw > 0)
+        if missed_kw[failed, index] or helpers:
+            amounts = float(missed_kw[failed, index]), float(short_kw[failed, index])
+            rows.append(BatteryFailure(battery_keys[failed], first + index, *amounts, helpers))
+    return rows
