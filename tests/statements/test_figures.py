@@ -77,8 +77,8 @@ class TestABattery:
     def test_may_do_each_day_what_was_in_force_that_day(self) -> None:
         second = market_day_window(DAY + timedelta(days=1)).start
         both = perform([0.0] * 97, [0.0] * 97, [1.0] * 97)
-        assert sum_up(both, [limited(1.0), limited(2.0, second)], 2.0, FIRST + 97).cycle_limit == 3.0  # type: ignore[union-attr]
-        assert sum_up(both, [limited(1.0), limited(None, second)], 2.0, FIRST + 97).cycle_limit is None  # type: ignore[union-attr]
+        assert sum_up(both, [limited(1.0), limited(2.0, second)], 2.0, FIRST + 97).cycle_limit == 3.0
+        assert sum_up(both, [limited(1.0), limited(None, second)], 2.0, FIRST + 97).cycle_limit is None
 
 
 class TestAVirtualBattery:

@@ -44,7 +44,10 @@ class TestAnEventOfChangedAvailability:
 
         async def expected_cuts(_db: Any, asset: Any, _now: Any) -> Any:
             assert asset is self.SHORT
-            return [Adjustment(FIRST + 20 + n, 900.0 + n, 500.0, AdjustmentReason.AVAILABILITY) for n in range(3)]
+            return [
+                Adjustment(FIRST + 20 + n, 900.0 + n, 500.0, AdjustmentReason.AVAILABILITY, 500.0, 500.0)
+                for n in range(3)
+            ]
 
         async def record_event(_db: Any, **event: Any) -> None:
             events.append(event)

@@ -17,7 +17,7 @@ from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_pe
 from gridloom.virtual_assets.history import routes
 from gridloom.virtual_assets.history.store import (
     read_accepted_kw,
-    read_unannounced_kw,
+    read_cuts,
     write_adjustments,
 )
 from gridloom.virtual_assets.model import Adjustment, AdjustmentReason
@@ -122,10 +122,11 @@ class TestAQuarterHourThatIsCutTwice:
                 (1, 800.0, 500.0, AdjustmentReason.AVAILABILITY),
                 (2, 500.0, 300.0, AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES),
             ):
-                twice = Adjustment(period, accepted_kw, adjusted_kw, reason, announced_kw=accepted_kw - 100)
+                left_kw = accepted_kw - 100
+                twice = Adjustment(period, accepted_kw, adjusted_kw, reason, left_kw, left_kw)
                 await write_adjustments(db, asset, version, [twice])
-        unannounced_kw = await read_unannounced_kw(pool, key, period, period + 1)
-        assert unannounced_kw.tolist() == [400], "what both have cut of the 700 kW that were to be left"
+        cuts = await read_cuts(pool, key, period, period + 1)
+        assert cuts.unannounced_kw.tolist() == [400], "what both have cut of the 700 kW that were to be left"
         [cut] = (await battery.client.get(f"{battery.url}/adjustments")).json()
         assert (cut["acceptedSchedule"], cut["adjustedSchedule"], cut["reason"]) == (800, 300, "AVAILABILITY")
         for first, accepted in (
@@ -157,10 +158,11 @@ class TestPeriodsThatTheBatteriesCouldNotServe:
             assert await db.fetchval(jobs, CLOSE_GATE, str(key)) == 1, "what is not exported may not fit later"
         own = [point["power"] for point in (await battery.life())["schedule"][:4]]
         other = [point["power"] for point in (await battery.life(block))["schedule"][:4]]
-        assert own == pytest.approx([300, -50, 0, 300])
-        assert other == pytest.approx([100, -50, 0, 100])
+        assert (own, other) == ([600, -200, 0, 300], [200, -200, 0, 100]), "the schedule follows what is announced"
         cuts = (await battery.client.get(f"{battery.url}/adjustments")).json()
         assert [(cut["acceptedSchedule"], cut["adjustedSchedule"]) for cut in cuts[:2]] == [(800, 400), (-400, -100)]
         assert {cut["reason"] for cut in cuts} == {"CYCLE_LIMIT"}
-        unannounced_kw = await read_unannounced_kw(pool, key, int(periods[0]), int(periods[-1]) + 1)
-        assert unannounced_kw.tolist() == pytest.approx([400, -300, 0]), "the batteries' own limits are the owners'"
+        missed = await read_cuts(pool, key, int(periods[0]), int(periods[-1]) + 1)
+        assert missed.unannounced_kw.tolist() == pytest.approx([400, -300, 0]), (
+            "the batteries' own limits are the owners'"
+        )
