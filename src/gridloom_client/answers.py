@@ -159,8 +159,9 @@ class AssetMarketPlan(ResponseStruct):
 
 
 class AssetMonth(ResponseStruct):
-    """The month of a battery, or a virtual battery, of the organisation. A battery by its dispatch, as measured where
-    it was, else as dispatched; a virtual one by its schedule after cuts."""
+    """The month of a battery, or a virtual battery, of the organisation. What a battery charged and discharged is as
+    measured where it was, else as dispatched, reserves included; beside it stand dispatched, measured and reserve
+    energy by themselves. A virtual one is by its schedule after cuts."""
 
     asset_id: UUID  # A virtual or a physical asset
     kind: str  # PHYSICAL: a battery; VIRTUAL: a virtual battery
@@ -168,13 +169,20 @@ class AssetMonth(ResponseStruct):
     delivery_zone: str  # Control area in which it delivers
     rated_power: float  # Time-weighted mean of rated charge and discharge power, MW
     days: int  # Market days of the month in which it counts
-    charged_energy: float  # Energy charged, MWh
-    discharged_energy: float  # Energy discharged, MWh
-    cycles: float  # Full cycles: energy discharged ÷ energy capacity
+    charged_energy: float  # Energy charged, reserves included: as measured, else as dispatched, MWh
+    discharged_energy: float  # Energy discharged, reserves included: as measured, else as dispatched, MWh
+    cycles: float  # Full cycles, those of the warranty: energy discharged, reserves included, ÷ energy capacity
     cycle_limit: float | None = None  # Sum of the daily cycle limits of those days
+    dispatched_charge: float | None = None  # Of a battery: energy it was dispatched to charge, MWh
+    dispatched_discharge: float | None = None  # Of a battery: energy it was dispatched to discharge, MWh
+    measured_charge: float | None = None  # Of a battery: energy measured as charged, reserves included, MWh
+    measured_discharge: float | None = None  # Of a battery: energy measured as discharged, reserves included, MWh
+    reserve_charge: float | None = None  # Of a battery: energy measured as charged for FCR and aFRR, MWh
+    reserve_discharge: float | None = None  # Of a battery: energy measured as discharged for FCR and aFRR, MWh
+    technical_availability: float | None = None
     availability_delivered: float | None = None  # Delivered ÷ dispatched, of a virtual one available ÷ rated; 0 to 1
     measured_share: float | None = None  # Share of the dispatched energy that was measured, 0 to 1
-    earned: float | None = None  # Of a virtual battery: trading and balancing income, EUR
+    earned: float | None = None
     earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")  # EUR per MW of rated power
 
 
@@ -1015,6 +1023,7 @@ class IssuedStatement(ResponseStruct, RowsField):
     lines: tuple[IssuedLine, ...]  # By day, line and counterparty, then corrections; zeros are left out
     total: Decimal  # Sum of all lines, EUR; positive is paid to the organisation
     corrects: tuple[CorrectedStatement, ...]  # Earlier months that are corrected in this one
+    to_date: Decimal | None = None  # Of a PRELIMINARY one: what of the total has been until now, EUR
     number: str | None = None  # `YYYY-NNNN`, without gaps; left out while PRELIMINARY
     issued_at: datetime | None = None  # When it was issued; left out while PRELIMINARY
     as_of: datetime | None = None  # Facts recorded up to this instant count
@@ -1184,12 +1193,14 @@ class MissingFact(ResponseStruct):
 
     kind: str  # Kind of the missing fact
     day: date | None = None  # Market day of the price or award
-    periods: int | None = None  # Number of quarter-hours without the price or the final dispatch
+    periods: int | None = None  # Number of quarter-hours that are concerned
     physical_asset_id: UUID | None = None  # Battery that was not measured enough
-    asset_id: UUID | None = None  # Asset whose award is not settled
-    product: str | None = None  # Product of the award that is not settled
+    asset_id: UUID | None = None  # Asset whose award is not settled, or that has sold what it did not reserve
+    product: str | None = None  # Product of the award, or the market of activations
     delivery_zone: str | None = None  # Delivery zone whose dispatch is not final
     measured_share: float | None = None  # Measured share of its time behind virtual assets, 0 to 1
+    unreserved: float | None = None  # MW of an award beyond the asset's blocks of that market
+    unreserved_energy: float | None = None
 
 
 class MovedPower(ResponseStruct):
@@ -1869,7 +1880,9 @@ class StatementFigures(ResponseStruct):
 
     assets: tuple[AssetMonth, ...]  # Batteries, then virtual ones, by name
     rated_power: float  # Time-weighted rated power of its virtual assets and of its batteries not behind them, MW
-    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")
+    earned: float | None = None  # Sum of what its assets earned, EUR
+    net_per_mw: float | None = msgspec.field(default=None, name="netPerMW")
+    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")  # `earned` ÷ `ratedPower`, EUR/MW
     availability_delivered: float | None = None  # Of all its batteries: delivered ÷ dispatched energy, 0 to 1
     measured_share: float | None = None  # Share of the dispatched energy that was measured, 0 to 1
 
@@ -1955,12 +1968,15 @@ class TripLeg(ResponseStruct):
 
 
 class UnavailabilityPreview(ResponseStruct):
-    """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike."""
+    """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike.
+    `unreachableEnergy` is the most of what the battery is planned to store that it cannot reach meanwhile; left out
+    where nothing is planned."""
 
     free: float  # Part of the loss that no holder bears, in the direction that is hit harder, kW
     cut: float  # Part of the loss that holders bear, at the worst instant, kW
     holders: tuple[HolderPreview, ...]  # Holders of capacity at that instant, with what they would keep
     expected_cuts: tuple[PreviewedCut, ...]  # Cuts that gate closure would make, asset by asset in the order of time
+    unreachable_energy: float | None = None
 
 
 class Usage(ResponseStruct, RowsField):

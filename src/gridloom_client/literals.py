@@ -66,6 +66,7 @@ LineType: TypeAlias = Literal[
     "FCR",
     "IMBALANCE",
     "RESERVE_SHORTFALL",
+    "SUBSTITUTION",
     "TOLLING",
     "TRADING",
 ]
@@ -76,7 +77,9 @@ MarketName: TypeAlias = Literal[
     "AFRR", "AFRR_ENERGY", "CONTINUOUS", "DAY_AHEAD", "FCR", "IDA1", "IDA2", "IDA3", "OTHER"
 ]
 MetadataCategory: TypeAlias = Literal["contract", "grid", "market", "site", "technical"]
-MissingFactKind: TypeAlias = Literal["DAY_AHEAD_PRICE", "DISPATCH", "IMBALANCE_PRICE", "MEASUREMENT", "SETTLEMENT"]
+MissingFactKind: TypeAlias = Literal[
+    "DAY_AHEAD_PRICE", "DISPATCH", "IMBALANCE_PRICE", "MEASUREMENT", "SETTLEMENT", "UNRESERVED"
+]
 NotificationStatus: TypeAlias = Literal["ACTIVE", "DISMISSED", "INACTIVE"]
 OperatorStatus: TypeAlias = Literal["CANCELLED", "CLEARED", "RUNNING", "SCHEDULED"]
 OrderStatus: TypeAlias = Literal["CANCELLED", "EXECUTED", "NOT_EXECUTED", "OVERDUE", "PARTLY_EXECUTED", "STANDING"]

@@ -16,7 +16,7 @@ _NOISE: Final = 1e-12
 
 
 def move_reach(in_reach_kwh: Floats, unreachable_kwh: Floats, before: Floats, after: Floats) -> Floats:
-    """What is out of reach once the available part goes from `before` to `after`; their sum stays."""
+    """Energy out of reach once the available part goes from `before` to `after`; their sum stays."""
     is_falling, is_rising = after < before - _NOISE, after > before + _NOISE
     lost = np.divide(before - after, before, out=np.zeros_like(before), where=is_falling)
     found = np.divide(after - before, 1.0 - before, out=np.zeros_like(before), where=is_rising)

@@ -109,7 +109,7 @@ def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Ma
 
 
 def report_upgrade(settings: Settings) -> list[LineChange]:
-    """What settling by failures changes in the open months."""
+    """Changes of the open months by settling failures."""
     from gridloom.statements.upgrade_report import StillAssessing, list_changes
     from gridloom.wiring import provide_dependencies
 

@@ -58,7 +58,7 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
 
 
 async def _sum_to_date(db: Database, amounts: Amounts, assets: Sequence[ledger_store.AssetOwner]) -> int:
-    """What of a month's total has been until now, corrections included."""
+    """The part of a month's total that has been until now, corrections included."""
     now = period_start(period_number(await platform_now(db)))
     window, organisation_id = amounts.month.window, amounts.organisation_id
     if window.end <= now:

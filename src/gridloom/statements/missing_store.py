@@ -43,7 +43,7 @@ async def list_unsettled_awards(db: Database, month: Month) -> list[UnsettledAwa
 
 @dataclass(frozen=True, slots=True)
 class UnreservedAward:
-    """What an award is beyond the blocks of its market."""
+    """An award beyond the blocks of its market, by how much."""
 
     asset_id: UUID
     delivery_day: date

@@ -1,5 +1,5 @@
-"""What settling by failures changes in the open months: each organisation's lines by the rules of earlier releases, and
-by those of this one."""
+"""Changes of the open months by settling failures: each organisation's lines by the rules of earlier releases, and by
+those of this one."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _sum_shares(zone: ZoneDelivery, of_assets: Floats) -> Floats:
 
 
 def _find_possible_kw(zone: ZoneDelivery, parts: _FairParts) -> Floats:
-    """What each battery could have given in the direction of the net, with its available power and its fair energy."""
+    """The power that each battery could have given in the direction of the net, with its available power and its fair energy."""
     limits = zone.limits
     store_kwh = _sum_shares(zone, zone.store_kwh)
     room_kwh = limits.promised_kwh - store_kwh
@@ -66,14 +66,14 @@ def _find_possible_kw(zone: ZoneDelivery, parts: _FairParts) -> Floats:
 
 
 def _sum_side_kw(zone: ZoneDelivery, is_export: Mask) -> Floats:
-    """What was not delivered of the virtual assets on the side of the net, signed."""
+    """Undelivered power of the virtual assets on the side of the net, signed."""
     is_of_side = np.where(is_export, zone.counted_kw > 0, zone.counted_kw < 0)
     return np.asarray(np.where(is_of_side, zone.undelivered_kw, 0.0).sum(axis=0))
 
 
 def _divide_undelivered(zone: ZoneDelivery, failed_kw: Floats, of_net_kw: Floats, is_export: Mask) -> Floats:
-    """What was not delivered is divided among the batteries that failed, by how much; what no failure explains is the
-    owners', by share."""
+    """Undelivered power is divided among the batteries that failed, by how much; the rest, which no failure explains, is
+    the owners', by share."""
     total_kw, owed_kw = failed_kw.sum(axis=0), np.abs(of_net_kw)
     explained_kw = np.minimum(total_kw, owed_kw)
     part = np.divide(explained_kw, total_kw, out=np.zeros_like(total_kw), where=total_kw > 0)
@@ -84,7 +84,7 @@ def _divide_undelivered(zone: ZoneDelivery, failed_kw: Floats, of_net_kw: Floats
 
 
 def _add_reserves(taken_over: dict[tuple[int, int], Floats], pool: ReservePool) -> Floats:
-    """What each battery holds less than its share."""
+    """The reserve that each battery holds less than its share."""
     short_kw, extra_kw = (np.maximum(sign * (pool.share_kw - pool.held_kw), 0.0) for sign in (1, -1))
     short_kw[short_kw < POWER_TOLERANCE_KW] = 0.0
     _add_taken_over(taken_over, short_kw, extra_kw, extra_kw.sum(axis=0))

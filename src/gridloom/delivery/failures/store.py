@@ -11,6 +11,7 @@ import numpy as np
 from gridloom.market_calendar import Floats
 from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import NamedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,14 @@ class BatteryFailure:
     short_kw: float
     helpers: tuple[tuple[int, float], ...]
     """Batteries that gave instead, and how much."""
+
+    @property
+    def helper_keys(self) -> list[int]:
+        return [key for key, _ in self.helpers]
+
+    @property
+    def helper_kw(self) -> list[float]:
+        return [power_kw for _, power_kw in self.helpers]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +104,19 @@ def spread_failures(failures: Sequence[BatteryFailure], first: int, end: int) ->
     return found
 
 
+_ADD_FAILURE = NamedStatement("""
+insert into battery_failure (asset_key, period, missed_kw, short_kw, helper_keys, helper_kw, recorded_at)
+values (:asset_key, :period, :missed_kw, :short_kw, :helper_keys, :helper_kw, :now)
+on conflict (asset_key, period, recorded_at) do update set missed_kw = excluded.missed_kw,
+  short_kw = excluded.short_kw, helper_keys = excluded.helper_keys, helper_kw = excluded.helper_kw,
+  superseded_at = null
+""")
+
+
 async def replace_failures(
     db: Database, keys: Sequence[int], first: int, end: int, failures: Sequence[BatteryFailure], now: datetime
 ) -> None:
-    """What these batteries failed in the periods [first, end), in place of what was recorded; the same again changes
+    """Record failures of these batteries in the periods [first, end) in place of those known; the same again changes
     nothing."""
     known = {(one.asset_key, one.period): one for one in await read_failures(db, keys, first, end)}
     new = {(one.asset_key, one.period): one for one in failures}
@@ -110,26 +128,7 @@ async def replace_failures(
             [(key, period, now) for key, period in gone],
         )
     added = [one for name, one in new.items() if known.get(name) != one]
-    if added:
-        await db.executemany(
-            """insert into battery_failure (asset_key, period, missed_kw, short_kw, helper_keys, helper_kw, recorded_at)
-               values ($1, $2, $3, $4, $5, $6, $7)
-               on conflict (asset_key, period, recorded_at) do update set missed_kw = excluded.missed_kw,
-                 short_kw = excluded.short_kw, helper_keys = excluded.helper_keys, helper_kw = excluded.helper_kw,
-                 superseded_at = null""",
-            [
-                (
-                    one.asset_key,
-                    one.period,
-                    one.missed_kw,
-                    one.short_kw,
-                    [helper for helper, _ in one.helpers],
-                    [power_kw for _, power_kw in one.helpers],
-                    now,
-                )
-                for one in added
-            ],
-        )
+    await _ADD_FAILURE.executemany(db, added, now=now)
 
 
 async def read_zone_batteries(db: Database, zone: str) -> list[int]:

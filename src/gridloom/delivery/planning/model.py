@@ -229,7 +229,7 @@ class ZonePlan:
 
     @property
     def counted_kw(self) -> Floats:
-        """What each virtual asset does, for its holder: its power, and what counts as delivered besides."""
+        """The power of each virtual asset for its holder: its power, and what counts as delivered besides."""
         return np.asarray(self.power_kw + self.undelivered_kw)
 
     def arrays(self) -> dict[str, Floats | Ints]:

@@ -190,7 +190,7 @@ class OwnerPosition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissedPower:
-    """What of the zone's undelivered power is a battery's in each period; `settled_from`: the first period of which
+    """A battery's part of the zone's undelivered power in each period; `settled_from`: the first period of which
     that is known."""
 
     settled_from: int

@@ -129,7 +129,7 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
 
 
 async def _find_owners_part_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> float:
-    """What cuts that count as delivered have left in the store, or kept out of it: that is the owners'."""
+    """Energy that cuts which count as delivered have left in the store, or kept out of it: it is the owners'."""
     cuts = await read_cuts(db, asset.key, asset.first, asset.end, scope.as_of)
     left_kw = cuts.unannounced_kw - cuts.unfollowed_kw
     return float(energy_changes_kwh(left_kw, asset.terms.efficiency).sum())
@@ -160,8 +160,8 @@ async def _load_end_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedAmounts:
-    """What owners have given back until each edge for capacity that was missing: by battery, to the holder; by battery
-    and the one that stood in for it, to the owner of that."""
+    """Amounts that owners have given back until each edge for capacity that was missing: by battery, to the holder; by
+    battery and the one that stood in for it, to the owner of that."""
 
     to_holder: Mapping[int, Cents]
     to_substitutes: Mapping[tuple[int, int], Cents]
@@ -282,7 +282,7 @@ def entries_between_parties(scope: Scope, asset: VirtualAsset, amounts: PartyAmo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Substitution:
-    """What the owner of a failed battery pays to the owner of one that stood in for it, until each edge."""
+    """The amount that the owner of a failed battery pays to the owner of one that stood in for it, until each edge."""
 
     payer: UUID
     payee: UUID
