@@ -55,7 +55,7 @@ def _sum_shares(zone: ZoneDelivery, of_assets: Floats) -> Floats:
 
 
 def _find_possible_kw(zone: ZoneDelivery, parts: _FairParts) -> Floats:
-    """The power that each battery could have given in the direction of the net, with its available power and its fair energy."""
+    """The power that each battery could have given in the direction of the net, by availability and fair energy."""
     limits = zone.limits
     store_kwh = _sum_shares(zone, zone.store_kwh)
     room_kwh = limits.promised_kwh - store_kwh
@@ -72,8 +72,7 @@ def _sum_side_kw(zone: ZoneDelivery, is_export: Mask) -> Floats:
 
 
 def _divide_undelivered(zone: ZoneDelivery, failed_kw: Floats, of_net_kw: Floats, is_export: Mask) -> Floats:
-    """Undelivered power is divided among the batteries that failed, by how much; the rest, which no failure explains, is
-    the owners', by share."""
+    """Undelivered power is divided among the batteries that failed, by how much; the rest is the owners', by share."""
     total_kw, owed_kw = failed_kw.sum(axis=0), np.abs(of_net_kw)
     explained_kw = np.minimum(total_kw, owed_kw)
     part = np.divide(explained_kw, total_kw, out=np.zeros_like(total_kw), where=total_kw > 0)
