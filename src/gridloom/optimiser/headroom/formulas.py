@@ -40,7 +40,8 @@ CLOSED: Final = PeriodHeadroom(0.0, 0.0, LimitReason.GATE, LimitReason.GATE)
 class HeadroomFinder:
     """The headroom of single periods of a projection.
 
-    Where the store would cut stored points anyway, moving a period also moves these cuts: then `accepts` decides.
+    Where the store would cut stored points anyway, or energy goes out of reach, moving a period also moves that: then
+    `accepts` decides.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class HeadroomFinder:
         self._stored_kw = inputs.power_kw.sum(axis=0)
         self._charge_kw, self._discharge_kw = inputs.charge_kw.sum(axis=0), inputs.discharge_kw.sum(axis=0)
         self._changes_kwh = energy_changes_kwh(self._stored_kw, inputs.efficiency)
-        energy_kwh = projection.energy_kwh[1:]
+        energy_kwh = projection.energy_kwh[1:] - projection.unreachable_kwh
         self._fall_kwh, self._fall_at = _find_suffix_minimum(energy_kwh - inputs.lowest_kwh)
         self._rise_kwh, self._rise_at = _find_suffix_minimum(inputs.highest_kwh - energy_kwh)
         self._cycles_kwh = np.full(len(inputs), np.inf)

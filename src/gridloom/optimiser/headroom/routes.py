@@ -75,8 +75,9 @@ class _HeadroomTask:
 
     def solve(self, _deadline: Deadline) -> list[PeriodHeadroom]:
         before = project(self.inputs)
+        is_tried = bool(before.cuts) or self.inputs.reach is not None
         finder = HeadroomFinder(
-            self.inputs, before, self.reasons, (lambda i, kw: self._accepts(before, i, kw)) if before.cuts else None
+            self.inputs, before, self.reasons, (lambda i, kw: self._accepts(before, i, kw)) if is_tried else None
         )
         return [
             CLOSED if period < self.first_open else finder.find(period - self.first)
