@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Annotated
 from uuid import UUID
 
+import asyncpg
 import httpx2
 import pytest
 from msgspec import UNSET, Meta, UnsetType
@@ -25,9 +26,11 @@ from gridloom.platform.database.pool import create_pool
 from gridloom.platform.http import (
     CSV,
     JSON,
+    PROBE,
     PUBLIC,
     SIGNED_IN,
     Caller,
+    Content,
     EventStream,
     Instant,
     Name,
@@ -37,11 +40,13 @@ from gridloom.platform.http import (
     RequestBody,
     Response,
     ResponseBody,
+    Stream,
     operation,
     operations_of,
 )
 from gridloom.platform.http.admit import TrustedProxies
 from gridloom.platform.http.application import Application
+from gridloom.platform.http.operation import Deprecation
 from gridloom.platform.http.shares import Shares
 
 TAG = "Toys"
@@ -81,6 +86,22 @@ async def make_toy(request: Request, body: NewToy) -> Toy:
     return toy
 
 
+@operation("POST", "/secrets", summary="Make a secret", access=SIGNED_IN, status=201, secret_response=True)
+async def make_secret(request: Request) -> dict[str, str]:
+    return {"secret": uuid.uuid4().hex}
+
+
+@operation(
+    "GET",
+    "/old-toys",
+    summary="List toys as before",
+    access=SIGNED_IN,
+    deprecation=Deprecation("@1767225600", "Wed, 01 Jul 2026 00:00:00 GMT"),
+)
+async def list_old_toys(request: Request) -> list[str]:
+    return []
+
+
 @operation("GET", "/toys", summary="List toys", access=SIGNED_IN)
 async def list_toys(request: Request, query: Filter) -> Page[Toy]:
     after = query.after(UUID)
@@ -113,9 +134,32 @@ async def break_toy(request: Request, toy_id: UUID) -> None:
     await request.db.execute("delete from toys.toy where id = $1", toy_id)
 
 
+@operation("POST", "/conflicts", summary="Fail twice, then work", access=SIGNED_IN)
+async def fail_twice(request: Request) -> dict[str, int]:
+    attempts = request.resources[Attempts]
+    attempts.made += 1
+    await request.db.execute(
+        "insert into toys.toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", request.caller.key
+    )
+    if attempts.made < 3:
+        raise asyncpg.SerializationError
+    return {"attempts": attempts.made}
+
+
 @operation("POST", "/wishes", summary="Wish for a toy", access=PUBLIC)
 async def wish(request: Request, body: NewToy) -> None:
     """Without a token."""
+
+
+@operation("GET", "/faults/{kind}", summary="Go wrong", access=PUBLIC)
+async def go_wrong(request: Request, kind: str) -> Content:
+    if kind == "timeout":
+        async with request.pool.acquire() as connection, connection.transaction():
+            await connection.execute("set local statement_timeout = 20")
+            await connection.execute("select pg_sleep(5)")
+    if kind == "large":
+        return Content(b"x" * 100_000, "text/plain")
+    raise RuntimeError("secret words of the database")
 
 
 @operation("GET", "/ticks", summary="Three events", access=PUBLIC)
@@ -125,6 +169,28 @@ async def tick(request: Request) -> EventStream:
             yield f"id: {number}\ndata: {{}}\n\n".encode()
 
     return EventStream(frames())
+
+
+@operation(
+    "GET",
+    "/broken-streams/{pieces}",
+    summary="Break off",
+    access=PUBLIC,
+    produces=(CSV,),
+)
+async def break_off(request: Request, pieces: int) -> Stream:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(pieces):
+            yield b"x" * 10
+        raise RuntimeError("secret words of the stream")
+
+    return Stream(chunks(), CSV)
+
+
+@operation("GET", "/naps/{seconds}", summary="Take long", access=PROBE)
+async def take_long(request: Request, seconds: int) -> dict[str, int]:
+    await request.db.execute("select pg_sleep($1)", float(seconds))
+    return {"seconds": seconds}
 
 
 class Attempts:

@@ -32,6 +32,8 @@ from gridloom.platform.http.operation import (
 
 pytestmark = pytest.mark.pure
 
+TAG = "Toys"
+
 
 class Toy(RequestBody):
     name: str

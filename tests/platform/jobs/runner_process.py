@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
+import signal
 import sys
 
 import structlog
@@ -21,6 +23,15 @@ async def count(run: JobRun) -> None:
     await asyncio.sleep(random.uniform(0, 0.03))
     if random.random() < 0.05:
         raise ValueError("bad luck")
+
+
+@known_job("deadly")
+async def kill_the_process(run: JobRun) -> None:
+    """As a segmentation fault or the kernel's hunt for memory would."""
+    await run.db.execute("insert into done (key, attempt) values ($1, $2)", run.key, run.attempt)
+    await asyncio.sleep(run.payload.get("after_s", 0))
+    if run.attempt <= run.payload.get("times", 1_000_000):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def main(dsn: str, runners: int) -> None:

@@ -251,7 +251,7 @@ class TestAnswers:
         for path, method, status, more in (
             ("/toys/{toyID}", "get", "200", {"ETag"}),
             ("/toys", "get", "200", {"Link"}),
-            ("/toys", "post", "201", {"ETag", "Idempotency-Replayed"}),
+            ("/toys", "post", "201", {"ETag", "Idempotency-Replayed", "Location"}),
             ("/toys", "post", "202", {"Idempotency-Replayed", "Retry-After"}),
             ("/toys/{toyID}", "delete", "204", set()),
         ):
