@@ -252,7 +252,7 @@ class TestAnswers:
             ("/toys/{toyID}", "get", "200", {"ETag"}),
             ("/toys", "get", "200", {"Link"}),
             ("/toys", "post", "201", {"ETag", "Idempotency-Replayed", "Location"}),
-            ("/toys", "post", "202", {"Idempotency-Replayed", "Retry-After"}),
+            ("/toys", "post", "202", {"Idempotency-Replayed", "Location", "Retry-After"}),
             ("/toys/{toyID}", "delete", "204", set()),
         ):
             assert set(paths[path][method]["responses"][status]["headers"]) == limited | more, (path, method, status)
