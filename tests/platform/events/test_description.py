@@ -61,5 +61,9 @@ class TestTheDataOfAType:
             "auction.cancelled",
             "delivery.reserve-shortfall",
             "delivery.run-failed",
+            "order.cancelled",
+            "order.executed",
+            "order.not-executed",
+            "order.overdue",
             "webhook.disabled",
         }
