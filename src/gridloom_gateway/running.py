@@ -1,0 +1,158 @@
+"""A gateway put together from its configuration, and run until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import msgspec
+
+from gridloom_client import Client, GridloomError
+from gridloom_gateway.acknowledgements import AcknowledgementQueue
+from gridloom_gateway.clock import ClockComparison, compare_clocks
+from gridloom_gateway.configuration import Battery, Configuration, Service, read_secret
+from gridloom_gateway.connection import Connection, RejectionLog
+from gridloom_gateway.control import BatteryControl
+from gridloom_gateway.intake import Intake, Latest
+from gridloom_gateway.modbus import ModbusConnection
+from gridloom_gateway.mqtt import MqttConnection
+from gridloom_gateway.plan import DispatchReader, PlanStore
+from gridloom_gateway.spool import Spool
+from gridloom_gateway.uplink import Uplink
+
+CLOCK_EVERY_S: Final = 20.0
+SANDBOX_CLOCK_EVERY_S: Final = 1.0
+STATUS_EVERY_S: Final = 60.0
+MEGABYTE: Final = 1_000_000
+
+_log = logging.getLogger("gridloom_gateway")
+
+
+def open_client(service: Service) -> Client:
+    key = read_secret(service.key_file, service.key_env, "API key")
+    return Client(service.url, api_key=key, verify=service.ca_file or True)
+
+
+def make_connection(battery: Battery, reject: RejectionLog, *, is_check: bool = False) -> Connection:
+    """is_check: it only listens, with a session of its own, and says nothing of who is in control."""
+    if battery.mqtt is not None:
+        mqtt = battery.mqtt
+        if is_check:
+            name = f"{mqtt.client_id or f'gridloom-{battery.asset}'}-check"
+            mqtt = msgspec.structs.replace(mqtt, client_id=name, set_point=None)
+        return MqttConnection(battery.asset, mqtt, reject, keeps_session=not is_check)
+    assert battery.modbus is not None, "the configuration was checked"
+    modbus = msgspec.structs.replace(battery.modbus, set_point=None) if is_check else battery.modbus
+    return ModbusConnection(battery.asset, modbus, reject)
+
+
+class GatewayProcess:
+    def __init__(self, configuration: Configuration) -> None:
+        settings, service = configuration.gateway, configuration.service
+        directory = Path(settings.directory)
+        self._client = open_client(service)
+        self._spool = Spool(directory / "spool", settings.spool_limit_mb * MEGABYTE)
+        self._intake = Intake(self._spool)
+        self._uplink = Uplink(
+            self._client, self._spool, every_s=settings.send_every_s, batch_samples=settings.batch_samples
+        )
+        self._clock = ClockComparison()
+        self._sandbox = service.sandbox
+        self._acknowledgements = AcknowledgementQueue(self._client, directory / "acknowledgements.json")
+        self._plans = PlanStore(directory / "plans")
+        self._batteries = configuration.batteries
+        self._connections: dict[str, Connection] = {
+            battery.name: make_connection(battery, self._intake.reject) for battery in self._batteries
+        }
+        self._controls = {battery.asset: self._make_control(battery) for battery in self._batteries if battery.dispatch}
+        self._dispatch = DispatchReader(
+            self._client, self._plans, {asset: control.take_plan for asset, control in self._controls.items()}
+        )
+        self._stopping = threading.Event()
+
+    def _make_control(self, battery: Battery) -> BatteryControl:
+        assert battery.dispatch is not None, "only batteries that are dispatched"
+        measured: Callable[[], Latest | None] = partial(self._intake.latest.get, (battery.asset, "active_power"))
+        return BatteryControl(
+            battery.asset,
+            battery.dispatch,
+            self._connections[battery.name],
+            plan=self._plans.read(battery.asset),
+            clock=self._clock,
+            measured=measured,
+            acknowledge=self._acknowledgements.put,
+        )
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT; what was delivered before is on disk when it returns."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._request_stop)
+        self._compare_clocks()
+        self._intake.start()
+        self._uplink.start()
+        self._acknowledgements.start()
+        for battery in self._batteries:
+            connection = battery.mqtt or battery.modbus
+            assert connection is not None, "the configuration was checked"
+            deliver = self._intake.deliver_for(battery.asset, connection.signals)
+            self._connections[battery.name].start(deliver)
+        for control in self._controls.values():
+            control.start()
+        if self._controls:
+            self._dispatch.start()
+        _log.info("The gateway runs, with %d batteries.", len(self._batteries))
+        self._watch()
+        self._stop()
+
+    def _watch(self) -> None:
+        """The clock, and a line of status each minute."""
+        every_s = SANDBOX_CLOCK_EVERY_S if self._sandbox else CLOCK_EVERY_S
+        waited_s = 0.0
+        while not self._stopping.wait(every_s):
+            self._compare_clocks()
+            waited_s += every_s
+            if waited_s >= STATUS_EVERY_S:
+                waited_s = 0.0
+                _log.info(
+                    "%d samples received, %d sent, %d refused, %d rejected; %.1f MB wait.",
+                    *(self._intake.received, self._uplink.samples_sent, self._uplink.samples_refused),
+                    sum(self._intake.rejected.values()),
+                    self._spool.size_bytes / MEGABYTE,
+                )
+
+    def _compare_clocks(self) -> None:
+        was_told = self._clock.is_told
+        try:
+            compare_clocks(self._client, self._clock, sandbox=self._sandbox)
+        except GridloomError:
+            return
+        if self._clock.is_told and not was_told:
+            _log.error("The clock of this machine is %+.1f s off the service's.", self._clock.offset_s)
+
+    def _request_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping.set()
+
+    def _stop(self) -> None:
+        if self._controls:
+            self._dispatch.stop()
+        for control in self._controls.values():
+            control.stop()
+        for connection in self._connections.values():
+            connection.stop()
+        self._intake.stop()
+        self._uplink.stop()
+        self._acknowledgements.stop()
+        self._spool.close()
+
+
+def run_gateway(configuration: Configuration) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    for name in ("httpx2", "pymodbus", "paho"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    GatewayProcess(configuration).run()
