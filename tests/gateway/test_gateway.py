@@ -1,0 +1,276 @@
+"""The gateway between a real broker, Modbus servers and a service, with all of them killed and started again."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from tests.gateway.field import (
+    PASSWORD,
+    USERNAME,
+    Broker,
+    Gateway,
+    Platform,
+    dispatch_of,
+    modbus_battery,
+    mqtt_battery,
+    sleep_until,
+)
+from tests.journeys.service import a_service
+from tests.ports import free_port
+
+from gridloom_gateway.simulated_sites import ModbusSite, MqttSite, SimulatedBattery
+
+pytestmark = pytest.mark.slow  # a service of its own, a broker, and waits for what is started again
+
+QUARTER = timedelta(minutes=15)
+
+
+@pytest.fixture(scope="module")
+def platform() -> Iterator[Platform]:
+    with a_service(GRIDLOOM_WORKERS="1") as service:
+        service.start()
+        yield Platform(service)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    made = Broker(tmp_path)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    made = Gateway(tmp_path)
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.kill()
+
+
+class Meter:
+    """Publishes samples as fast as it is told, and knows which of them the broker has taken."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.name, self.taken = name, dict[int, float]()
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"meter-{name}")
+        self._client.username_pw_set(USERNAME, PASSWORD)
+        self._client.tls_set_context(broker.context)
+        self._client.reconnect_delay_set(1, 1)
+        self._client.on_publish = self._note_taken
+        self._lock = threading.Lock()
+        self._sent: dict[int, tuple[int, float]] = {}
+        self._client.connect("127.0.0.1", broker.port)
+        self._client.loop_start()
+
+    def send(self, time_ms: int, kw: float) -> None:
+        payload = json.dumps({"ts": time_ms, "power": {"active": -1000 * kw}, "soc": 0.5})
+        with self._lock:
+            info = self._client.publish(f"{self.name}/meter", payload, qos=1)
+            self._sent[info.mid] = (time_ms, kw)
+
+    def publish(self, topic: str, payload: bytes) -> None:
+        self._client.publish(f"{self.name}/{topic}", payload, qos=1).wait_for_publish(10)
+
+    def _note_taken(self, _client: Any, _data: Any, mid: int, *_: Any) -> None:
+        with self._lock:
+            sent = self._sent.pop(mid, None)
+        if sent is not None:
+            self.taken[sent[0]] = sent[1]
+
+    def stop(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+class TestTelemetry:
+    def test_that_the_broker_took_arrives_whatever_is_killed(
+        self, platform: Platform, broker: Broker, gateway: Gateway
+    ) -> None:
+        asset = platform.register("north")
+        gateway.configure(
+            platform.url, platform.make_key(asset), mqtt_battery(asset, "north", broker, gateway.directory)
+        )
+        start = platform.now().replace(microsecond=0) - timedelta(minutes=10)
+        start_ms = round(start.timestamp() * 1000)
+        gateway.start()
+        sleep_until(lambda: "runs" in gateway.log)
+        meter, is_over = Meter(broker, "north"), threading.Event()
+        sleep_until(lambda: broker_knows(broker, gateway))
+
+        def measure() -> None:
+            number = 0
+            while not is_over.wait(0.01):
+                meter.send(start_ms + 100 * number, float(number % 997))
+                number += 1
+
+        measuring = threading.Thread(target=measure)
+        measuring.start()
+        try:
+            for _ in range(3):
+                time.sleep(0.7)
+                gateway.kill()
+                gateway.start()
+            platform.service.kill_everything()
+            time.sleep(0.5)
+            gateway.kill()
+            gateway.start()
+            broker.stop()
+            time.sleep(0.5)
+            broker.start()
+            platform.service.start()
+            time.sleep(1.5)
+        finally:
+            is_over.set()
+            measuring.join()
+        sleep_until(lambda: len(platform.read(asset, "active_power", start)) >= len(meter.taken), 60)
+        meter.stop()
+        stored = platform.read(asset, "active_power", start)
+        assert len(meter.taken) > 100
+        assert {time_ms: stored.get(time_ms) for time_ms in meter.taken} == meter.taken
+        assert gateway.stop() == 0
+
+    def test_that_is_none_is_counted_and_dropped(self, platform: Platform, broker: Broker, gateway: Gateway) -> None:
+        asset = platform.register("odd")
+        gateway.configure(platform.url, platform.make_key(asset), mqtt_battery(asset, "odd", broker, gateway.directory))
+        gateway.start()
+        meter = Meter(broker, "odd")
+        sleep_until(lambda: broker_knows(broker, gateway))
+        start = platform.now().replace(microsecond=0)
+        for payload in (b"", b"no json", b"{" * 100_000, b'{"ts": 1, "soc": 0.5}', b"[1]", b'{"ts": "x", "soc": 1}'):
+            meter.publish("meter", payload)
+        for payload in (b"nan", b"1e999", b'"warm"', b"x" * 300_000, b"21.5"):
+            meter.publish("temperature", payload)
+        sleep_until(lambda: 21.5 in platform.read(asset, "temperature", start - timedelta(hours=1)).values())
+        assert gateway.stop() == 0
+        for reason in ("cannot be read", "too long", "not finite", "year 2000", "not a number"):
+            assert gateway.log.count(reason) == 1, "logged once"
+        meter.stop()
+
+    def test_of_the_past_and_the_present_arrives_after_a_lost_line(
+        self, platform: Platform, broker: Broker, gateway: Gateway
+    ) -> None:
+        """What comes in after the line is back need not wait for what waits."""
+        asset, start = platform.register("late"), platform.now().replace(microsecond=0)
+        gateway.configure("http://127.0.0.1:9", "nobody", mqtt_battery(asset, "late", broker, gateway.directory))
+        gateway.start()
+        meter = Meter(broker, "late")
+        sleep_until(lambda: broker_knows(broker, gateway))
+        for number in range(500):
+            meter.send(round(start.timestamp() * 1000) + number, float(number))
+        sleep_until(lambda: waiting_bytes(gateway) > 500 * 36)
+        gateway.kill()
+        gateway.configure(
+            platform.url, platform.make_key(asset), mqtt_battery(asset, "late", broker, gateway.directory)
+        )
+        gateway.start()
+        sleep_until(lambda: len(platform.read(asset, "active_power", start)) == 500)
+        meter.stop()
+
+
+class TestDispatch:
+    def test_reaches_both_kinds_of_sites_and_goes_on_without_the_line(
+        self, platform: Platform, broker: Broker, gateway: Gateway
+    ) -> None:
+        names = ("by-mqtt", "by-modbus", "too-much", "stuck")
+        assets = {name: platform.register(name) for name in names}
+        ports = {name: free_port() for name in names[1:]}
+        batteries = {name: SimulatedBattery(1000, 4000, 2000) for name in names}
+        batteries["stuck"].is_stuck = True
+        sites = [ModbusSite(batteries[name], port) for name, port in ports.items()]
+        security = {"username": USERNAME, "password": PASSWORD, "context": broker.context}
+        at_broker = MqttSite(batteries["by-mqtt"], "by-mqtt", "127.0.0.1", broker.port, **security)
+        first = (platform.now() + timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
+        for name in names:
+            platform.schedule(assets[name], first, [400.0, -200.0])
+        limits = {"too-much": dispatch_of(300.0), "stuck": dispatch_of(follow_within_s=1.5)}
+        configured = mqtt_battery(
+            assets["by-mqtt"], "by-mqtt", broker, gateway.directory, dispatch=dispatch_of(ramp_kw_per_s=1000)
+        ) + "".join(
+            modbus_battery(assets[name], name, port, dispatch=limits.get(name, dispatch_of()))
+            for name, port in ports.items()
+        )
+        gateway.configure(platform.url, platform.make_key(*assets.values()), configured)
+        platform.move_clock(first)
+        for site in (*sites, at_broker):
+            site.start()
+        gateway.start()
+        try:
+            for name in ("by-mqtt", "by-modbus"):
+                sleep_until(lambda name=name: batteries[name].power_kw == 400)
+                sleep_until(lambda name=name: platform.acknowledged(assets[name])[-1:] == ["APPLIED"])
+            sleep_until(lambda: "NOT_FOLLOWED" in platform.acknowledged(assets["stuck"]))
+            sleep_until(lambda: "REJECTED" in platform.acknowledged(assets["too-much"]))
+            assert batteries["too-much"].set_points == []
+            assert (sites[0].control, at_broker.control) == (1, "gridloom")
+            written = len(batteries["by-modbus"].set_points)
+            sleep_until(lambda: len(batteries["by-modbus"].set_points) > written + 2)
+            platform.service.kill_everything()
+            gateway.kill()
+            sleep_until(lambda: at_broker.control == "site")
+            batteries["by-modbus"].set_points.clear()
+            gateway.start()
+            sleep_until(lambda: bool(batteries["by-modbus"].set_points))
+        finally:
+            platform.service.start()
+        platform.move_clock(first + QUARTER)
+        sleep_until(lambda: batteries["by-modbus"].power_kw == -200 and batteries["by-mqtt"].power_kw == -200)
+        told = [power for _, power in batteries["by-mqtt"].set_points]
+        assert gateway.stop() == 0
+        assert all(-200 <= power <= 400 for power in told)
+        assert (sites[0].control, at_broker.control) == (0, "site")
+        for site in (*sites, at_broker):
+            site.stop()
+
+
+class TestTheCommand:
+    def test_checks_what_arrives(self, platform: Platform, broker: Broker, gateway: Gateway) -> None:
+        asset, port = platform.register("checked"), free_port()
+        site = ModbusSite(SimulatedBattery(1000, 4000, 1000), port)
+        site.start()
+        gateway.configure(
+            platform.url,
+            platform.make_key(asset),
+            modbus_battery(asset, "checked", port, dispatch=dispatch_of()),
+        )
+        checked = gateway.command("check", str(gateway.file))
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        assert "state_of_charge" in checked.stdout
+        site.stop()
+        checked = gateway.command("check", str(gateway.file))
+        assert (checked.returncode, "nothing arrived" in checked.stdout) == (1, True)
+
+    def test_writes_an_example_that_it_reads(self, gateway: Gateway) -> None:
+        assert gateway.command("init", str(gateway.file)).returncode == 0
+        again = gateway.command("init", str(gateway.file))
+        assert (again.returncode, "exists" in again.stderr) == (2, True)
+        gateway.file.write_text(gateway.file.read_text().replace("control_topic", "control_topik"))
+        refused = gateway.command("check", str(gateway.file))
+        line = (
+            gateway.file.read_text()
+            .splitlines()
+            .index('control_topik = "husum/1/control"  # retained: gridloom, or site')
+        )
+        assert refused.returncode == 2
+        assert f"gateway.toml:{line}: batteries.mqtt.set_point.control_topik is not known; did you mean" in (
+            " ".join(refused.stderr.split())
+        )
+
+
+def broker_knows(broker: Broker, gateway: Gateway) -> bool:
+    """Whether the gateway has subscribed: from then on the broker keeps what it is sent."""
+    log = (broker.directory / "broker.log").read_text()
+    return "as gridloom-" in log and gateway.process is not None
+
+
+def waiting_bytes(gateway: Gateway) -> int:
+    return sum(path.stat().st_size for path in (gateway.directory / "state" / "spool").glob("0*"))
