@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 
 def check_gateway(configuration: Configuration, listen_s: float = LISTEN_S) -> list[Finding]:
     with open_client(configuration.service) as client:
-        findings = [_check_service(client, sandbox=configuration.service.sandbox)]
+        findings = [_check_service(client)]
         for battery in configuration.batteries:
             findings += _check_rights(client, battery)
     for battery in configuration.batteries:
@@ -37,10 +37,10 @@ def check_gateway(configuration: Configuration, listen_s: float = LISTEN_S) -> l
     return findings
 
 
-def _check_service(client: Client, *, sandbox: bool) -> Finding:
+def _check_service(client: Client) -> Finding:
     clock = ClockComparison()
     try:
-        compare_clocks(client, clock, sandbox=sandbox)
+        compare_clocks(client, clock)
         who = client.auth.me()
     except GridloomError as error:
         return Finding("", "service", str(error)[:MAX_TEXT], is_good=False)

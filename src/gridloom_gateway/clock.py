@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Final
 
 from gridloom_client import Client
+from gridloom_gateway.files import replace_file
 
 TOLD_OFFSET_S: Final = 2.0
 MAX_OFFSET_S: Final = 60.0
+SHIFT_TOLERANCE_S: Final = 0.5
 PERIOD: Final = timedelta(minutes=15)
 
 
@@ -74,14 +79,26 @@ class ClockComparison:
         return abs(self.offset_s) > MAX_OFFSET_S
 
 
-def compare_clocks(client: Client, comparison: ClockComparison, *, sandbox: bool) -> None:
-    """Ask the service for its time, and in a sandbox take over that of its clock."""
+def compare_clocks(client: Client, comparison: ClockComparison) -> None:
+    """Ask the service for its time."""
     asked_s = time.time()
     answer = client.call("GET", "/health/live")
-    received_s = time.time()
     if date := answer.headers.get("date"):
-        comparison.compare(asked_s, received_s, date)
-    if sandbox:
+        comparison.compare(asked_s, time.time(), date)
+
+
+class SandboxClock:
+    """The sandbox's clock in place of the machine's; how far it was ahead is kept for a start without the line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with suppress(OSError, ValueError):
+            _clock.shift_s = float(json.loads(path.read_bytes()))
+
+    def follow(self, client: Client) -> None:
         asked_s = time.time()
         seen = client.sandbox.clock()
-        _clock.shift_s = seen.now.timestamp() - (asked_s + time.time()) / 2
+        shift_s = seen.now.timestamp() - (asked_s + time.time()) / 2
+        if abs(shift_s - _clock.shift_s) > SHIFT_TOLERANCE_S:
+            _clock.shift_s = shift_s
+            replace_file(self._path, json.dumps(shift_s).encode(), is_durable=False)

@@ -16,7 +16,6 @@ from uuid import UUID
 from gridloom_gateway.clock import now_us
 from gridloom_gateway.configuration import Signal
 from gridloom_gateway.connection import Deliver, Reading
-from gridloom_gateway.samples import Sample
 from gridloom_gateway.spool import Spool
 
 EARLIEST_US: Final = 946_684_800_000_000
@@ -38,7 +37,7 @@ class Latest(NamedTuple):
 
 
 class _Message(NamedTuple):
-    samples: list[Sample]
+    samples: list[tuple[int, int, float]]
     acknowledge: Callable[[], None]
 
 
@@ -49,9 +48,8 @@ class Intake:
         self._spool = spool
         self._queue: queue.Queue[_Message | None] = queue.Queue(MAX_WAITING)
         self._thread = threading.Thread(target=self._write_messages, name="spool-writer", daemon=True)
-        self._sent: dict[int, Latest] = {}
+        self._kept: dict[int, tuple[int, float]] = {}
         self._lock = threading.Lock()
-        self.latest: dict[tuple[UUID, str], Latest] = {}
         self.received = 0
         self.rejected: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
@@ -68,17 +66,36 @@ class Intake:
         """Where a battery's connection delivers its readings."""
         codes = {name: self._spool.find_code(asset, name) for name in signals}
         bands = {name: signal.dead_band for name, signal in signals.items()}
+        kept, isfinite = self._kept, math.isfinite
 
         def deliver(readings: Sequence[Reading], acknowledge: Callable[[], None]) -> None:
             samples = []
             moment_us = now_us()
-            for signal, time_us, value in readings:
-                sample = Sample(codes[signal], moment_us if time_us is None else time_us, value)
-                if self._is_usable(asset, signal, sample, moment_us) and self._is_news(sample, bands[signal]):
-                    samples.append(sample)
+            latest_us = moment_us + MAX_AHEAD_US
+            for signal, own_us, value in readings:
+                time_us = moment_us if own_us is None else own_us
+                if not isfinite(value):
+                    self.reject(asset, "a value is not finite", signal)
+                    continue
+                if not EARLIEST_US <= time_us <= latest_us:
+                    reason = "a time is before the year 2000 or more than an hour ahead"
+                    self.reject(asset, reason, f"{signal} {time_us}")
+                    continue
+                code = codes[signal]
+                last = kept.get(code)
+                if last is not None and _is_repeated(last, time_us, value, bands[signal]):
+                    continue
+                if last is None or time_us >= last[0]:
+                    kept[code] = (time_us, value)
+                samples.append((code, time_us, value))
             self._queue.put(_Message(samples, acknowledge))
 
         return deliver
+
+    def find_latest(self, asset: UUID, signal: str) -> Latest | None:
+        """The last value of a signal that was not left out as a repetition."""
+        kept = self._kept.get(self._spool.find_code(asset, signal))
+        return None if kept is None else Latest(*kept)
 
     def reject(self, asset: UUID, reason: str, detail: str) -> None:
         """Counted, and logged the first time for each battery."""
@@ -89,33 +106,6 @@ class Intake:
             _log.warning(
                 "Battery %s: %s (%s). More of the kind are counted and not logged.", asset, reason, detail[:200]
             )
-
-    def _is_usable(self, asset: UUID, signal: str, sample: Sample, moment_us: int) -> bool:
-        if not math.isfinite(sample.value):
-            self.reject(asset, "a value is not finite", signal)
-            return False
-        if not EARLIEST_US <= sample.time_us <= moment_us + MAX_AHEAD_US:
-            self.reject(
-                asset, "a time is before the year 2000 or more than an hour ahead", f"{signal} {sample.time_us}"
-            )
-            return False
-        known = self.latest.get((asset, signal))
-        if known is None or sample.time_us >= known.time_us:
-            self.latest[asset, signal] = Latest(sample.time_us, sample.value)
-        return True
-
-    def _is_news(self, sample: Sample, dead_band: float) -> bool:
-        """Not what a broker repeats, nor what stays within the dead band for up to a minute."""
-        last = self._sent.get(sample.code)
-        if last is not None and sample.time_us >= last.time_us:
-            change = abs(sample.value - last.value)
-            if sample.time_us == last.time_us and change == 0:
-                return False
-            if change < dead_band and sample.time_us - last.time_us < MAX_QUIET_US:
-                return False
-        if last is None or sample.time_us >= last.time_us:
-            self._sent[sample.code] = Latest(sample.time_us, sample.value)
-        return True
 
     def _write_messages(self) -> None:
         """One sync for all messages that have come meanwhile."""
@@ -130,7 +120,7 @@ class Intake:
             for message in messages:
                 message.acknowledge()
 
-    def _store(self, samples: Sequence[Sample]) -> None:
+    def _store(self, samples: Sequence[tuple[int, int, float]]) -> None:
         while samples:
             try:
                 self._spool.append(samples)
@@ -141,3 +131,11 @@ class Intake:
             else:
                 self.received += len(samples)
                 return
+
+
+def _is_repeated(last: tuple[int, float], time_us: int, value: float, dead_band: float) -> bool:
+    """What a broker sends again, and what stays within the dead band for up to a minute."""
+    age_us, change = time_us - last[0], abs(value - last[1])
+    if age_us == 0:
+        return change == 0
+    return 0 < age_us < MAX_QUIET_US and change < dead_band

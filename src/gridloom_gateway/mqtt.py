@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import ssl
 from collections import defaultdict
@@ -11,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
@@ -22,6 +22,8 @@ WRITE_TIMEOUT_S: Final = 5.0
 KEEP_ALIVE_S: Final = 30
 _US_PER_UNIT: Final = {"s": 1_000_000.0, "ms": 1000.0, "us": 1.0, "ns": 0.001}
 
+_decoder = msgspec.json.Decoder()
+
 _log = logging.getLogger(__name__)
 
 
@@ -30,9 +32,9 @@ class MqttConnection:
 
     def __init__(self, asset: UUID, configuration: Mqtt, reject: RejectionLog, *, keeps_session: bool = True) -> None:
         self._asset, self._configuration, self._reject = asset, configuration, reject
-        self._by_topic: dict[str, list[tuple[str, TopicSignal]]] = defaultdict(list)
+        self._by_topic: dict[str, list[tuple[str, TopicSignal, float]]] = defaultdict(list)
         for name, signal in configuration.signals.items():
-            self._by_topic[signal.topic].append((name, signal))
+            self._by_topic[signal.topic].append((name, signal, signal.factor))
         self._client = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id=configuration.client_id or f"gridloom-{asset}",
@@ -123,24 +125,28 @@ class MqttConnection:
         self._deliver(readings, _make_acknowledgement(client, message))
 
     def _read_payload(self, message: paho.MQTTMessage) -> list[Reading]:
-        signals = self._by_topic.get(message.topic)
+        topic = message.topic
+        signals = self._by_topic.get(topic)
         if signals is None:
-            self._reject(self._asset, "a topic has no signal", message.topic)
+            self._reject(self._asset, "a topic has no signal", topic)
             return []
         if len(message.payload) > MAX_PAYLOAD_BYTES:
             self._reject(self._asset, "a payload is too long", f"{len(message.payload)} bytes in {message.topic}")
             return []
-        document = json.loads(message.payload)
+        document = _decoder.decode(message.payload)
         time_us = self._read_time(document)
         readings = []
-        for name, signal in signals:
+        for name, signal, factor in signals:
             value = document if signal.field is None else find_field(document, signal.field)
+            if type(value) is float:
+                readings.append(Reading(name, time_us, value * factor))
+                continue
             if isinstance(value, str):
                 value = _number_of(value)
             if isinstance(value, bool):
                 value = float(value)
             if isinstance(value, int | float):
-                readings.append(Reading(name, time_us, float(value) * signal.factor))
+                readings.append(Reading(name, time_us, float(value) * factor))
             elif value is not None or signal.field is None:
                 self._reject(self._asset, "a value is not a number", f"{name} in {message.topic}")
         return readings
@@ -162,6 +168,8 @@ class MqttConnection:
 
 def find_field(document: Any, path: str) -> Any:
     """The value at a path with dots; None where there is none."""
+    if "." not in path:
+        return document.get(path) if isinstance(document, dict) else None
     for step in path.split("."):
         if not isinstance(document, Mapping):
             return None

@@ -15,7 +15,7 @@ import msgspec
 
 from gridloom_client import Client, GridloomError
 from gridloom_gateway.acknowledgements import AcknowledgementQueue
-from gridloom_gateway.clock import ClockComparison, compare_clocks
+from gridloom_gateway.clock import ClockComparison, SandboxClock, compare_clocks
 from gridloom_gateway.configuration import Battery, Configuration, Service, read_secret
 from gridloom_gateway.connection import Connection, RejectionLog
 from gridloom_gateway.control import BatteryControl
@@ -63,7 +63,7 @@ class GatewayProcess:
             self._client, self._spool, every_s=settings.send_every_s, batch_samples=settings.batch_samples
         )
         self._clock = ClockComparison()
-        self._sandbox = service.sandbox
+        self._sandbox_clock = SandboxClock(directory / "sandbox-clock.json") if service.sandbox else None
         self._acknowledgements = AcknowledgementQueue(self._client, directory / "acknowledgements.json")
         self._plans = PlanStore(directory / "plans")
         self._batteries = configuration.batteries
@@ -78,7 +78,7 @@ class GatewayProcess:
 
     def _make_control(self, battery: Battery) -> BatteryControl:
         assert battery.dispatch is not None, "only batteries that are dispatched"
-        measured: Callable[[], Latest | None] = partial(self._intake.latest.get, (battery.asset, "active_power"))
+        measured: Callable[[], Latest | None] = partial(self._intake.find_latest, battery.asset, "active_power")
         return BatteryControl(
             battery.asset,
             battery.dispatch,
@@ -93,7 +93,6 @@ class GatewayProcess:
         """Until SIGTERM or SIGINT; what was delivered before is on disk when it returns."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._request_stop)
-        self._compare_clocks()
         self._intake.start()
         self._uplink.start()
         self._acknowledgements.start()
@@ -112,8 +111,9 @@ class GatewayProcess:
 
     def _watch(self) -> None:
         """The clock, and a line of status each minute."""
-        every_s = SANDBOX_CLOCK_EVERY_S if self._sandbox else CLOCK_EVERY_S
+        every_s = SANDBOX_CLOCK_EVERY_S if self._sandbox_clock else CLOCK_EVERY_S
         waited_s = 0.0
+        self._compare_clocks()
         while not self._stopping.wait(every_s):
             self._compare_clocks()
             waited_s += every_s
@@ -129,7 +129,9 @@ class GatewayProcess:
     def _compare_clocks(self) -> None:
         was_told = self._clock.is_told
         try:
-            compare_clocks(self._client, self._clock, sandbox=self._sandbox)
+            compare_clocks(self._client, self._clock)
+            if self._sandbox_clock is not None:
+                self._sandbox_clock.follow(self._client)
         except GridloomError:
             return
         if self._clock.is_told and not was_told:

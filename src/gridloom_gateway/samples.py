@@ -32,11 +32,12 @@ class SampleColumns:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def extend(self, samples: Iterable[Sample]) -> None:
-        for code, time_us, value in samples:
-            self.codes.append(code)
-            self.times.append(time_us)
-            self.values.append(value)
+    def extend(self, samples: Iterable[tuple[int, int, float]]) -> None:
+        """Of code, microseconds and value."""
+        codes, times, values = zip(*samples, strict=True)
+        self.codes.extend(codes)
+        self.times.extend(times)
+        self.values.extend(values)
 
     def join(self, other: SampleColumns) -> None:
         self.codes += other.codes

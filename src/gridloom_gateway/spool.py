@@ -20,7 +20,6 @@ from uuid import UUID
 from gridloom_gateway.files import replace_file
 from gridloom_gateway.samples import (
     DamagedRecord,
-    Sample,
     SampleColumns,
     decode_record,
     encode_record,
@@ -86,7 +85,7 @@ class Spool:
 
     # --- writing ---
 
-    def append(self, samples: Sequence[Sample]) -> None:
+    def append(self, samples: Sequence[tuple[int, int, float]]) -> None:
         """Durable when it returns."""
         columns = SampleColumns()
         columns.extend(samples)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,31 +62,30 @@ class Meter:
     """Publishes samples as fast as it is told, and knows which of them the broker has taken."""
 
     def __init__(self, broker: Broker, name: str) -> None:
-        self.name, self.taken = name, dict[int, float]()
+        self.name = name
         self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"meter-{name}")
         self._client.username_pw_set(USERNAME, PASSWORD)
         self._client.tls_set_context(broker.context)
         self._client.reconnect_delay_set(1, 1)
         self._client.on_publish = self._note_taken
-        self._lock = threading.Lock()
         self._sent: dict[int, tuple[int, float]] = {}
+        self._taken: list[int] = []
         self._client.connect("127.0.0.1", broker.port)
         self._client.loop_start()
 
+    @property
+    def taken(self) -> dict[int, float]:
+        return dict(self._sent[mid] for mid in list(self._taken) if mid in self._sent)
+
     def send(self, time_ms: int, kw: float) -> None:
         payload = json.dumps({"ts": time_ms, "power": {"active": -1000 * kw}, "soc": 0.5})
-        with self._lock:
-            info = self._client.publish(f"{self.name}/meter", payload, qos=1)
-            self._sent[info.mid] = (time_ms, kw)
+        self._sent[self._client.publish(f"{self.name}/meter", payload, qos=1).mid] = (time_ms, kw)
 
     def publish(self, topic: str, payload: bytes) -> None:
         self._client.publish(f"{self.name}/{topic}", payload, qos=1).wait_for_publish(10)
 
     def _note_taken(self, _client: Any, _data: Any, mid: int, *_: Any) -> None:
-        with self._lock:
-            sent = self._sent.pop(mid, None)
-        if sent is not None:
-            self.taken[sent[0]] = sent[1]
+        self._taken.append(mid)
 
     def stop(self) -> None:
         self._client.disconnect()
@@ -148,7 +148,7 @@ class TestTelemetry:
         start = platform.now().replace(microsecond=0)
         for payload in (b"", b"no json", b"{" * 100_000, b'{"ts": 1, "soc": 0.5}', b"[1]", b'{"ts": "x", "soc": 1}'):
             meter.publish("meter", payload)
-        for payload in (b"nan", b"1e999", b'"warm"', b"x" * 300_000, b"21.5"):
+        for payload in (b"nan", b'"inf"', b'"warm"', b"x" * 300_000, b"21.5"):
             meter.publish("temperature", payload)
         sleep_until(lambda: 21.5 in platform.read(asset, "temperature", start - timedelta(hours=1)).values())
         assert gateway.stop() == 0
@@ -201,13 +201,14 @@ class TestDispatch:
         )
         gateway.configure(platform.url, platform.make_key(*assets.values()), configured)
         platform.move_clock(first)
-        for site in (*sites, at_broker):
+        for site in sites:
             site.start()
+        at_broker.start()
         gateway.start()
         try:
             for name in ("by-mqtt", "by-modbus"):
-                sleep_until(lambda name=name: batteries[name].power_kw == 400)
-                sleep_until(lambda name=name: platform.acknowledged(assets[name])[-1:] == ["APPLIED"])
+                sleep_until(partial(has_power, batteries[name], 400.0))
+                sleep_until(partial(is_last, platform, assets[name], "APPLIED"))
             sleep_until(lambda: "NOT_FOLLOWED" in platform.acknowledged(assets["stuck"]))
             sleep_until(lambda: "REJECTED" in platform.acknowledged(assets["too-much"]))
             assert batteries["too-much"].set_points == []
@@ -228,8 +229,9 @@ class TestDispatch:
         assert gateway.stop() == 0
         assert all(-200 <= power <= 400 for power in told)
         assert (sites[0].control, at_broker.control) == (0, "site")
-        for site in (*sites, at_broker):
+        for site in sites:
             site.stop()
+        at_broker.stop()
 
 
 class TestTheCommand:
@@ -264,6 +266,14 @@ class TestTheCommand:
         assert f"gateway.toml:{line}: batteries.mqtt.set_point.control_topik is not known; did you mean" in (
             " ".join(refused.stderr.split())
         )
+
+
+def has_power(battery: SimulatedBattery, power_kw: float) -> bool:
+    return battery.power_kw == power_kw
+
+
+def is_last(platform: Platform, asset: str, status: str) -> bool:
+    return platform.acknowledged(asset)[-1:] == [status]
 
 
 def broker_knows(broker: Broker, gateway: Gateway) -> bool:

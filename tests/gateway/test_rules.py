@@ -67,7 +67,8 @@ def write_samples(spool: Spool, count: int, first: int = 0, signals: int = 20) -
 
 
 def read_all(spool: Spool) -> list[Sample]:
-    position, found = spool.read_sent(), []
+    position = spool.read_sent()
+    found: list[Sample] = []
     while True:
         columns, position = spool.read(position, 5000)
         if not len(columns):
