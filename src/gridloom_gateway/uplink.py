@@ -16,7 +16,7 @@ from gridloom_gateway.samples import SampleColumns
 from gridloom_gateway.spool import Position, Spool, SpooledSignal
 
 FORBIDDEN: Final = 403
-MAX_BACKOFF_S: Final = 30.0
+MAX_BACKOFF_S: Final = 5.0
 CATCH_UP_AFTER_S: Final = 10.0
 """Longer without an answer than this, and live samples go ahead of what waits."""
 _FINAL_STATUSES: Final = frozenset({400, 403, 404, 409, 413, 415, 422})

@@ -68,7 +68,7 @@ class Broker:
             f"user {os.environ.get('USER') or 'root'}\nlistener {self.port} 127.0.0.1\nallow_anonymous false\n"
             f"password_file {passwords}\ncertfile {self.certificate}\nkeyfile {key}\n"
             f"persistence true\npersistence_location {directory}/\nmax_queued_messages 0\nmax_inflight_messages 0\n"
-            "autosave_interval 1\nautosave_on_changes false\n"
+            "autosave_interval 1\nautosave_on_changes false\nlog_type all\n"
         )
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -174,6 +174,22 @@ class Platform:
         }
         return str(self.ask("POST", "/physical-assets", body)["id"])
 
+    def back_virtual_asset(self, assets: list[str], start: datetime.datetime) -> None:
+        """Batteries that back a virtual one are dispatched, what their owner schedules included."""
+        holder = self.ask("POST", "/organisations", {"name": f"Holder {start.isoformat()}", "kind": "PARTICIPANT"})
+        body = {
+            "name": "Loom",
+            "start": start.isoformat(),
+            "end": (start + datetime.timedelta(days=1)).isoformat(),
+            "deliveryZone": "TenneT",
+            "ratedChargePower": 100,
+            "ratedDischargePower": 100,
+            "energyCapacity": 200,
+            **dict.fromkeys(PARAMETERS, 0.9),
+            "backing": [{"physicalAssetID": asset, "share": 1 / len(assets)} for asset in assets],
+        }
+        self.ask("POST", f"/organisations/{holder['id']}/virtual-assets", body)
+
     def make_key(self, *assets: str) -> str:
         body = {
             "name": "gateway",
@@ -186,13 +202,12 @@ class Platform:
         return datetime.datetime.fromisoformat(self.ask("GET", "/sandbox/clock")["now"])
 
     def schedule(self, asset: str, start: datetime.datetime, powers_kw: list[float]) -> None:
-        """What the owner itself has the battery do, a part of its dispatch; returns when it is dispatched."""
+        """What the owner itself has the battery do: a part of its dispatch once the gate has closed."""
         quarter = datetime.timedelta(minutes=15)
         points = [
             {"time": (start + place * quarter).isoformat(), "power": power} for place, power in enumerate(powers_kw)
         ]
         self.ask("PUT", f"/physical-assets/{asset}/schedule", {"schedule": points})
-        wait_until(lambda: self.dispatched(asset, start) == powers_kw[0], 60)
 
     def dispatched(self, asset: str, at: datetime.datetime) -> float | None:
         points = self.ask("GET", f"/physical-assets/{asset}/dispatch")["dispatch"]

@@ -132,7 +132,7 @@ class TestTelemetry:
         finally:
             is_over.set()
             measuring.join()
-        sleep_until(lambda: len(platform.read(asset, "active_power", start)) >= len(meter.taken), 60)
+        sleep_until(lambda: platform.read(asset, "active_power", start).keys() >= meter.taken.keys(), 60)
         meter.stop()
         stored = platform.read(asset, "active_power", start)
         assert len(meter.taken) > 100
@@ -190,6 +190,7 @@ class TestDispatch:
         security = {"username": USERNAME, "password": PASSWORD, "context": broker.context}
         at_broker = MqttSite(batteries["by-mqtt"], "by-mqtt", "127.0.0.1", broker.port, **security)
         first = (platform.now() + timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
+        platform.back_virtual_asset(list(assets.values()), first)
         for name in names:
             platform.schedule(assets[name], first, [400.0, -200.0])
         limits = {"too-much": dispatch_of(300.0), "stuck": dispatch_of(follow_within_s=1.5)}
@@ -201,6 +202,7 @@ class TestDispatch:
         )
         gateway.configure(platform.url, platform.make_key(*assets.values()), configured)
         platform.move_clock(first)
+        sleep_until(lambda: {platform.dispatched(one, first) for one in assets.values()} == {400.0})
         for site in sites:
             site.start()
         at_broker.start()
@@ -279,7 +281,7 @@ def is_last(platform: Platform, asset: str, status: str) -> bool:
 def broker_knows(broker: Broker, gateway: Gateway) -> bool:
     """Whether the gateway has subscribed: from then on the broker keeps what it is sent."""
     log = (broker.directory / "broker.log").read_text()
-    return "as gridloom-" in log and gateway.process is not None
+    return "Sending SUBACK to gridloom-" in log and gateway.process is not None
 
 
 def waiting_bytes(gateway: Gateway) -> int:
