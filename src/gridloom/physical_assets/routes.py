@@ -52,6 +52,7 @@ from gridloom.platform.http import Page, Paging, Request, Response, operation
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
 from gridloom.platform.identity.permissions import GRANTABLE, in_order
 from gridloom.platform.identity.store.grants import insert_asset, put_grant
+from gridloom.platform.identity.store.organisations import lock_organisation
 
 TAG = "Physical assets"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -96,6 +97,7 @@ async def register_physical_asset(request: Request, body: NewPhysicalAsset) -> R
     owner_id = await authorize_organisation(request.db, request.caller, body.organisation_id)
     check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     check_parameters(body.parameters, "/parameters")
+    await lock_organisation(request.db, owner_id)
     await _check_fleet(request, body.fleet_id, owner_id)
     asset_id = uuid7()
     key = await insert_asset(request.db, asset_id, "PHYSICAL", owner_id)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -49,11 +51,17 @@ class DispatchSeries:
         return np.asarray(100 * np.maximum(self.energy_kwh / self.capacity_kwh, 0.0))
 
 
+MAX_PERIODS_ON_LOOP: Final = 2_000
+"""Three weeks: unpacked in a millisecond or two. More are unpacked in a thread."""
+
+
 async def load_dispatch(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> DispatchSeries:
     version, versions = await store.read_versions(db, asset_key, first, end, as_of)
-    return overlay_versions(version, versions, first, end)
+    if end - first <= MAX_PERIODS_ON_LOOP:
+        return overlay_versions(version, versions, first, end)
+    return await asyncio.to_thread(overlay_versions, version, versions, first, end)
 
 
 def overlay_versions(version: int, versions: Sequence[StoredVersion], first: int, end: int) -> DispatchSeries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -72,6 +73,18 @@ async def load_energy_use(
     window = Window(period_start(year_first), period_start(end))
     rated_kwh = (await load_availability(db, [asset_key], window))[asset_key].rated[:, ENERGY]
     parameters = await read_parameters(db, [asset_key], period_start(end))
+    return await asyncio.to_thread(_sum_uses, first, end, year_first, power_kw, rated_kwh, parameters)
+
+
+def _sum_uses(
+    first: int,
+    end: int,
+    year_first: int,
+    power_kw: Floats,
+    rated_kwh: Floats,
+    parameters: Sequence[PhysicalParameters],
+) -> EnergyUses:
+    """Of power and rated energy from the start of the year on."""
 
     def sum_up(low: int, high: int, name: str) -> EnergyUse:
         here = slice(low - year_first, high - year_first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -117,13 +118,14 @@ async def load_measurements(
     pending = await store.read_segment_days(db, asset_key, days[0] - ONE_DAY, days[-1]) if as_of is None else set()
     bodies = await store.read_measured_days(db, asset_key, days[0], days[-1], as_of)
     if as_of is not None:
-        return unpack_days(bodies, first, end)
+        return await asyncio.to_thread(unpack_days, bodies, first, end)
     # The first state of charge of a day may be one of the day before.
     is_live = [day not in bodies or day in pending or day - ONE_DAY in pending for day in days]
     parts = []
     for is_read, span in groupby(zip(is_live, days, strict=True), key=itemgetter(0)):
         _, some = zip(*span, strict=True)
         low, high = max(first, market_day_periods(some[0])[0]), min(end, market_day_periods(some[-1])[1])
-        part = unpack_days({day: bodies[day] for day in some if day in bodies}, low, high)
+        known = {day: bodies[day] for day in some if day in bodies}
+        part = await asyncio.to_thread(unpack_days, known, low, high)
         parts.append((await read_telemetry(db, asset_key, low, high)).completed_by(part) if is_read else part)
     return Measurements.join(parts)

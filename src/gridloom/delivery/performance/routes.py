@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from uuid import UUID
@@ -123,8 +124,7 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         is_json = request.accepts == JSON
         uses = await load_energy_use(db, reach.key, performance, min(end, current), query.as_of) if is_json else None
         earned = await _read_earned_per_mw(db, request, reach, window, query.as_of) if is_json else UNSET
-    counts = _find_counted(performance, current)
-    columns = _performance_columns(performance, counts)
+    columns, summary = await asyncio.to_thread(_summarise, performance, current, earned)
     if uses is None:
         planned = performance.dispatch.is_planned
         kept = {name: column[planned] for name, column in columns.items()}
@@ -135,7 +135,7 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         physical_asset_id=physical_asset_id,
         start=window.start,
         end=window.end,
-        summary=_sum_up(performance, counts, earned),
+        summary=summary,
         days=[_view_energy_use(one) for one in uses.days],
         years=[_view_energy_use(one) for one in uses.years],
         performance=[],
@@ -165,6 +165,13 @@ def _view_energy_use(use: EnergyUse) -> BatteryEnergyUse:
         cycles=round(use.cycles, 6),
         cycle_limit=UNSET if use.cycle_limit is None else use.cycle_limit,
     )
+
+
+def _summarise(
+    performance: Performance, current: int, earned_per_mw: float | UnsetType
+) -> tuple[dict[str, Floats], PerformanceSummary]:
+    counts = _find_counted(performance, current)
+    return _performance_columns(performance, counts), _sum_up(performance, counts, earned_per_mw)
 
 
 def _find_counted(performance: Performance, current: int) -> Flags:

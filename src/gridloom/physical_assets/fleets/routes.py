@@ -15,6 +15,7 @@ from gridloom.physical_assets.fleets.store import StoredFleet
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http import Caller, Page, Request, Response, operation
 from gridloom.platform.identity.authorization import authorize_organisation
+from gridloom.platform.identity.store.organisations import lock_organisation
 
 TAG = "Fleets"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -51,6 +52,7 @@ async def list_fleets(request: Request, query: FleetsQuery) -> Page[Fleet]:
 async def create_fleet(request: Request, body: NewFleet) -> Response[Fleet]:
     """An asset that was in another fleet leaves it."""
     owner_id = await authorize_organisation(request.db, request.caller, body.organisation_id)
+    await lock_organisation(request.db, owner_id)
     keys = await _member_keys(request, owner_id, body.physical_asset_ids)
     fleet_id = await store.insert_fleet(request.db, owner_id, body.name)
     await store.set_members(request.db, fleet_id, keys)
@@ -118,10 +120,14 @@ async def _answer_fleet(request: Request, fleet_id: UUID) -> Response[Fleet]:
 
 
 async def authorize_fleet(db: Database, caller: Caller, fleet_id: UUID, *, for_change: bool = False) -> StoredFleet:
-    """For its organisation's members, and the platform's operator."""
-    stored = await store.read_fleet(db, fleet_id, for_change=for_change)
+    """For its organisation's members, and the platform's operator. For a change it is locked, after its
+    organisation."""
+    stored = await store.read_fleet(db, fleet_id)
+    if stored is not None and stored.fleet.organisation_id != caller.organisation_id and not caller.is_operator:
+        raise Forbidden(f"The fleet {fleet_id} belongs to another organisation.")
+    if stored is not None and for_change:
+        await lock_organisation(db, stored.fleet.organisation_id)
+        stored = await store.read_fleet(db, fleet_id, for_change=True)
     if stored is None:
         raise NotFound(f"There is no fleet {fleet_id}.")
-    if stored.fleet.organisation_id != caller.organisation_id and not caller.is_operator:
-        raise Forbidden(f"The fleet {fleet_id} belongs to another organisation.")
     return stored

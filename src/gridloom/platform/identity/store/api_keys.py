@@ -65,9 +65,11 @@ def _api_key(row: asyncpg.Record) -> APIKey:
 
 
 async def lock_key_age(db: Database, organisation_id: UUID) -> KeyAge:
-    """It stays as it is until this transaction ends: of a change and a new key one sees the other."""
+    """It stays as it is until this transaction ends: of a change and a new key one sees the other. The first lock of
+    its transaction (see `lock_organisation`)."""
     row = await db.fetchrow(
-        "select max_key_age_days, clock_timestamp() as now from organisation where id = $1 for share", organisation_id
+        "select max_key_age_days, clock_timestamp() as now from organisation where id = $1 for no key update",
+        organisation_id,
     )
     if row is None:
         raise_removed(organisation_id)

@@ -50,7 +50,13 @@ def raise_removed(organisation_id: UUID) -> NoReturn:
 
 
 async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation:
-    """Read it and keep every other change to it and its members waiting until this transaction ends."""
+    """Read it and keep every other change to it and its members waiting until this transaction ends.
+
+    The order of locks: a change that locks or writes rows of several reference tables (members, keys, invitations,
+    fleets, assets) locks its organisation's row before any of them. A distributed database locks a reference table's
+    only shard with each of its rows, and two transactions that came to two of these tables in opposite orders would
+    wait for each other.
+    """
     row = await db.fetchrow(_ORGANISATION + "where id = $1 for no key update", organisation_id)
     if row is None:
         raise_removed(organisation_id)
