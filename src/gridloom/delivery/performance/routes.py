@@ -124,7 +124,7 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         is_json = request.accepts == JSON
         uses = await load_energy_use(db, reach.key, performance, min(end, current), query.as_of) if is_json else None
         earned = await _read_earned_per_mw(db, request, reach, window, query.as_of) if is_json else UNSET
-    columns, summary = await asyncio.to_thread(_summarise, performance, current, earned)
+    columns, summary = await asyncio.to_thread(_summarise_performance, performance, current, earned)
     if uses is None:
         planned = performance.dispatch.is_planned
         kept = {name: column[planned] for name, column in columns.items()}
@@ -167,7 +167,7 @@ def _view_energy_use(use: EnergyUse) -> BatteryEnergyUse:
     )
 
 
-def _summarise(
+def _summarise_performance(
     performance: Performance, current: int, earned_per_mw: float | UnsetType
 ) -> tuple[dict[str, Floats], PerformanceSummary]:
     counts = _find_counted(performance, current)
