@@ -44,7 +44,6 @@ WHOLE_READS = {
     "idempotency": 1,
     "invitation": 1,
     "identity_provider": 3,
-    "invitation": 1,
     "job": 8,
     "market_order": 2,
     "member": 2,
