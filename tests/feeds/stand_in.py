@@ -373,6 +373,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, text)
             self.end_headers()
             self.wfile.write(found.body)
+            self.close_connection = self.close_connection or "Content-Length" in found.headers
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 

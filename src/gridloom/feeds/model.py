@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
@@ -74,7 +74,7 @@ class Topic:
 
 
 def _wall_clock(day: date, days_after: int, at: time) -> datetime:
-    return datetime.combine(day + timedelta(days=days_after), at, tzinfo=MARKET_ZONE)
+    return datetime.combine(day + timedelta(days=days_after), at, tzinfo=MARKET_ZONE).astimezone(UTC)
 
 
 def _afrr_series(market: str) -> tuple[str, ...]:

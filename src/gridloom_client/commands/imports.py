@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -17,17 +20,20 @@ from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import count_progress
 from gridloom_client.commands.terminal.rendering import print_facts, print_json
 from gridloom_client.errors import GridloomError, ProblemError
+from gridloom_client.literals import PriceSeries
 from gridloom_client.published.balancing import read_afrr_capacity, read_afrr_energy, read_fcr
 from gridloom_client.published.day_ahead import read_day_ahead
 from gridloom_client.published.imbalance import read_rebap
+from gridloom_client.published.price_rows import read_price_rows
 from gridloom_client.published.prices import PublishedFileError, PublishedPrice
+from gridloom_client.published.tables import FileContent, NamedFile
 
 if TYPE_CHECKING:
     from gridloom_client.answers import BulkOutcome
 
 app = CommandGroup(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
 
-FilePath = Annotated[Path, Parameter(help="The files, in any order.")]
+FilePath = Annotated[Path, Parameter(help="The files, in any order; `-` is standard input.", allow_leading_hyphen=True)]
 Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"]
 T = TypeVar("T")
 
@@ -106,6 +112,36 @@ def rebap(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
+def prices(
+    *files: FilePath,
+    series: PriceSeries | None = None,
+    zone: Literal["UTC", "Europe/Berlin"] | None = None,
+    minutes: Literal[15, 60] | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Load reference prices of any series: CSV or XLSX with columns series, start, end and price, from files or a pipe.
+
+    Columns may be separated by commas, semicolons or tabs, and decimals by a point or a comma.
+
+    For example:
+
+        gridloom import prices ida.xlsx --series IDA1_DE_LU --zone Europe/Berlin --minutes 15
+        fetch-prices | gridloom import prices -
+
+    Parameters
+    ----------
+    series
+        The series of rows that name none.
+    zone
+        The clock of times without an offset from UTC.
+    minutes
+        How long a price holds where rows have no end.
+    """
+    step = None if minutes is None else timedelta(minutes=minutes)
+    _import_prices(files, partial(read_price_rows, series=series, zone=zone, step=step), options)
+
+
+@app.command
 def settlements(
     kind: Annotated[Kind, Parameter(help="What the rows are.")], *files: FilePath, options: Options = USUAL
 ) -> None:
@@ -137,14 +173,16 @@ def settlements(
     _print_outcome(outcomes, options)
 
 
-def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[PublishedPrice]], options: Options) -> None:
+def _import_prices(
+    files: Sequence[Path], read: Callable[[NamedFile], Iterator[PublishedPrice]], options: Options
+) -> None:
     """Read everything first, so that a broken file stops the import before anything is sent."""
     _demand_files(files)
     with count_progress() as progress:
         reading = progress.add_task("files", total=len(files))
         prices: dict[tuple[str, Any], PublishedPrice] = {}
         for path in files:
-            prices |= {(price.series, price.start): price for price in read(path)}
+            prices |= {(price.series, price.start): price for price in read(_open_file(path))}
             progress.advance(reading)
         outcomes: list[BulkOutcome] = []
         sending = progress.add_task("prices", total=len(prices))
@@ -158,9 +196,13 @@ def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[Publis
 def _demand_files(files: Sequence[Path]) -> None:
     if not files:
         raise PublishedFileError("Name at least one file.")
-    missing = [str(path) for path in files if not path.is_file()]
+    missing = [str(path) for path in files if str(path) != "-" and not path.is_file()]
     if missing:
         raise PublishedFileError(f"There is no file {', '.join(missing)}.")
+
+
+def _open_file(path: Path) -> NamedFile:
+    return FileContent("standard input", sys.stdin.buffer.read()) if str(path) == "-" else path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -83,6 +83,23 @@ class Row:
         if _NUMBER.fullmatch(text) is None:
             raise PublishedFileError(f"{self.place}: {name} is {text!r}, not a number.")
         return Decimal(text)
+
+    def time(self, name: str, forms: Sequence[str]) -> datetime:
+        """A date cell, RFC 3339, or one of these forms."""
+        cell = self._cells.get(name)
+        if isinstance(cell, datetime):
+            return cell
+        text = self.text(name)
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        for form in forms:
+            try:
+                return datetime.strptime(text, form)  # noqa: DTZ007 — its zone is the caller's to say
+            except ValueError:
+                continue
+        raise PublishedFileError(f"{self.place}: {text!r} is not a time.")
 
     def day(self, *names: str) -> date:
         """The first of these columns that there is, as a day."""

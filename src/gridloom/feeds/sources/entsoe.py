@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -65,11 +66,11 @@ class Entsoe:
     def read(self, topic: Topic, window: Window, answers: Sequence[Answer]) -> Reading:
         """Of the coupled auction alone: while only another auction's prices are there, there are none."""
         found: dict[datetime, PublishedPrice] = {}
-        remarks = set[str]()
+        others = 0
         for answer in answers:
             for series in _read_time_series(answer):
                 if _text_of(series, "classificationSequence_AttributeInstanceComponent.position") != _COUPLED_AUCTION:
-                    remarks.add("Prices of another auction than the coupled one are left out.")
+                    others += 1
                     continue
                 _check_time_series(series)
                 for price in _read_periods(topic, series):
@@ -77,7 +78,9 @@ class Entsoe:
         kept = _drop_covered(found)
         check_day_ahead_steps([one for one in kept if one.start in window])
         reading = check_reading(topic, window, kept)
-        return Reading(reading.prices, reading.complete_days, (*reading.remarks, *sorted(remarks)))
+        if not others or found:
+            return reading
+        return replace(reading, remarks=("Prices of another auction than the coupled one are left out.",))
 
 
 def _split_days(window: Window, most: int) -> Iterator[Window]:

@@ -14,7 +14,7 @@ from gridloom.sandbox.simulator.api_session import ApiSession, Connect, written
 from gridloom.sandbox.simulator.batteries import metering
 from gridloom.sandbox.simulator.batteries.minute_reports import MinuteReports
 from gridloom.sandbox.simulator.credentials import SimulatorCredentials, member_name, member_password
-from gridloom.sandbox.simulator.market.market_data import MarketData
+from gridloom.sandbox.simulator.market.market_data import LOOK_BACK_DAYS, MarketData
 from gridloom.sandbox.simulator.participants import operator, owners
 from gridloom.sandbox.simulator.seeding import accept_invitation, join_again, seed_world
 from gridloom.sandbox.simulator.state import SimulatorState
@@ -160,7 +160,12 @@ async def _enter_world(
         first_day = market_day_of(asked.start) - timedelta(days=800)
         memory = SimulatorState(world=asked.world, seeds={first_day.isoformat(): asked.seed})
         voices = await seed_world(connect, credentials, operator_voice, memory, asked.start)
-    return SimulationRun(memory, MarketData(memory.seed_of), operator_voice, voices, asked.start)
+    world = SimulationRun(memory, MarketData(memory.seed_of), operator_voice, voices, asked.start)
+    if memory.last_step is not None:
+        today = market_day_of(memory.last_step)
+        first = today - timedelta(days=LOOK_BACK_DAYS)
+        await operator.learn_published_days(operator_voice, world.board, first, today + timedelta(days=1))
+    return world
 
 
 # --- one quarter-hour ------------------------------------------------------------------------------------------------

@@ -87,6 +87,8 @@ class SimulatorState(msgspec.Struct):
     outages: list[SimulatedOutage] = []
     plans: dict[str, dict[str, list[float]]] = {}
     """By delivery day and virtual battery: the power that is still to be traded, in kW"""
+    awaited_day: str | None = None
+    """Delivery day whose prices a feed is about to have"""
     unsold: dict[str, dict[str, list[float]]] = {}
     """By delivery day and virtual battery: what is left for the day itself, in MWh"""
 

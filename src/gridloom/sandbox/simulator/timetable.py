@@ -46,6 +46,21 @@ publish_imbalance_prices: Final = _for_day(-1, operator.publish_imbalance_prices
 settle_yesterday: Final = _for_day(-1, operator.settle_day)
 publish_fcr: Final = _for_day(1, operator.publish_fcr)
 publish_afrr: Final = _for_day(1, operator.publish_afrr)
+
+
+async def trade_awaited_day(scene: StepContext) -> None:
+    """What has waited for a feed is done with its prices, or without."""
+    day = scene.today + _DAY
+    if scene.memory.awaited_day != day.isoformat():
+        return
+    scene.memory.awaited_day = None
+    await operator.learn_published_days(scene.operator, scene.board, day, day)
+    await operator.publish_day_ahead(scene, day)
+    await operator.clear_orders(scene, day, Stage.DAY_AHEAD)
+    await trading.sell_day_ahead(scene, day)
+
+
+learn_day_ahead: Final = _for_day(1, operator.learn_day_ahead)
 publish_day_ahead: Final = _for_day(1, operator.publish_day_ahead)
 publish_first_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.FIRST)
 publish_second_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.SECOND)
@@ -74,10 +89,11 @@ TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
     (11, 30): ((_for_day(1, traders.take_what_was_won),), (_for_day(1, traders.plan),)),
     (12, 0): ((publish_intraday,),),
     (12, 45): (
+        (learn_day_ahead,),
         (publish_day_ahead, clear_day_ahead, _for_day(1, trading.sell_day_ahead)),
         (_for_day(1, trading.order_first_auction),),
     ),
-    (15, 30): ((publish_first_auction, clear_first_auction, sell_at_first_auction),),
+    (15, 30): ((trade_awaited_day,), (publish_first_auction, clear_first_auction, sell_at_first_auction)),
     (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls),),
     (20, 0): ((publish_intraday, partial(traders.bid, is_last=True)),),
     (22, 30): ((publish_second_auction, clear_second_auction, sell_at_second_auction),),
@@ -94,6 +110,7 @@ CATCH_UP_ACTIONS: Final = frozenset(
         publish_intraday,
         publish_fcr,
         publish_afrr,
+        learn_day_ahead,
         publish_day_ahead,
         publish_first_auction,
         publish_second_auction,

@@ -7,17 +7,21 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import compress
 from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
 
 from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_stages import Stage
-from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_window, period_count
+from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_of, market_day_window, period_count
 from gridloom.kernel.window import Window
 from gridloom.sandbox.simulator import publishing
-from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
+from gridloom.sandbox.simulator.api_session import ApiSession, RequestRejected, read_instant, record_rejection, written
 from gridloom.sandbox.simulator.market.balancing import SimulatedBlock, blocks_of
 from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.market.exchange import clear_order, stage_prices
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction, periods_of_third
+from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.strategies import USUAL
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, expected_value
 from gridloom.sandbox.simulator.scenario import (
@@ -149,7 +153,48 @@ async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
 # --- what the market publishes ---------------------------------------------------------------------------------------
 
 
+async def learn_day_ahead(scene: StepContext, day: date) -> None:
+    """Take over what a feed has published; where one is about to, the day waits for it."""
+    await learn_published_days(scene.operator, scene.board, day, day)
+    is_live = not (scene.is_past or scene.is_hurrying or scene.is_late)
+    if is_live and not scene.board.knows_day_ahead(day) and await _is_feed_awaited(scene):
+        scene.memory.awaited_day = day.isoformat()
+
+
+async def learn_published_days(operator: ApiSession, board: MarketData, first: date, last: date) -> None:
+    """Days of which a feed has every price."""
+    window = {
+        "series": "DAY_AHEAD_DE_LU",
+        "start": written(market_day_window(first).start),
+        "end": written(market_day_window(last).end),
+        "limit": "1000",
+    }
+    rows = await operator.get(f"/reference-prices?{urlencode(window)}")
+    by_day: dict[date, list[float]] = {}
+    for row in rows:
+        if row["source"] not in ("MANUAL", "SIMULATOR"):
+            start = read_instant(row["start"])
+            periods = (read_instant(row["end"]) - start) // PERIOD
+            by_day.setdefault(market_day_of(start), []).extend([float(row["price"])] * periods)
+    for day, prices in by_day.items():
+        if len(prices) == period_count(day):
+            board.learn_day_ahead(day, np.array(prices))
+
+
+async def _is_feed_awaited(scene: StepContext) -> bool:
+    feeds = await scene.operator.get("/feeds")
+    return any(
+        one["series"] == "DAY_AHEAD_DE_LU" and one["status"] == "WAITING"
+        for feed in feeds
+        if feed["enabled"]
+        for one in feed["series"]
+    )
+
+
 async def publish_day_ahead(scene: StepContext, day: date) -> None:
+    """The world's own prices, where no feed has real ones or is about to."""
+    if scene.board.knows_day_ahead(day) or scene.memory.awaited_day == day.isoformat():
+        return
     rows = publishing.price_rows("DAY_AHEAD_DE_LU", periods_of(day), scene.board.day_ahead(day))
     await publishing.publish(scene.operator, rows)
 
@@ -196,7 +241,8 @@ async def publish_afrr(scene: StepContext, day: date) -> None:
 
 async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
     """The orders that wait at a stage whose gate has passed, at its prices; none was placed in the world's past."""
-    if scene.is_past:
+    is_awaited = stage is Stage.DAY_AHEAD and scene.memory.awaited_day == day.isoformat()
+    if scene.is_past or is_awaited:
         return
     waiting = await scene.operator.get(f"/orders?stage={stage}&delivery-day={day}")
     prices = await asyncio.to_thread(stage_prices, scene.board, stage, day) if waiting else {}

@@ -29,6 +29,8 @@ Trades = tuple[str, str, list[Row]]
 
 async def sell_day_ahead(scene: StepContext, day: date) -> None:
     """At the auction's prices; what a trader holds back, and what is no whole lot, stays open for later."""
+    if scene.memory.awaited_day == day.isoformat():
+        return
     plans = scene.memory.plans.pop(day.isoformat(), {})
     planned = {asset_id: [round(power / 4000, 8) for power in powers] for asset_id, powers in plans.items()}
     prices, left, trades = scene.board.day_ahead(day), dict[str, list[float]](), list[Trades]()
