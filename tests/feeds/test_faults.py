@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import running
-from tests.feeds.conftest import Start
+from tests.feeds.conftest import FeedService, Start
 from tests.feeds.stand_in import Canned, StandIn, midnight, quarters, value
 from tests.feeds.test_pulling import DAY, SERIES, at, list_day, list_events, run_now
 from tests.people import People
@@ -103,6 +103,43 @@ class TestMonth:
             before = (known - timedelta(seconds=1)).isoformat()
             assert await list_day(service, day, as_of=before) == []
         assert await service.edge.pool.fetchval("select count(*) from reference_price_superseded") == 0
+
+
+class TestBacktest:
+    async def test_plans_on_what_was_first_seen_not_on_what_was_corrected_later(
+        self, start_feeds: Start, stand_in: StandIn
+    ) -> None:
+        """The garbage comes weeks after the days that it is about."""
+        first = date(2027, 3, 12)
+        service = await start_feeds(midnight(first) - timedelta(hours=11), feeds=("smard",))
+        for number in range(6):
+            await service.move(midnight(first + timedelta(days=number)) - timedelta(hours=10))
+        await service.move(midnight(first) + timedelta(days=20))
+        before = await play(service, first, first + timedelta(days=4))
+        for start in quarters(first + timedelta(days=1)):
+            stand_in.changes[("smard", start)] = 3000.0 - value("DAY_AHEAD", start) * 9
+        window = {"start": midnight(first).isoformat(), "end": midnight(first + timedelta(days=3)).isoformat()}
+        run = await run_now(service, "smard", **window)
+        assert (run["status"], run["rowsChanged"]) == ("DONE", 4 * 96)
+        after = await play(service, first, first + timedelta(days=4))
+        assert [(day["charged"], day["discharged"]) for day in after] == [
+            (day["charged"], day["discharged"]) for day in before
+        ]
+        assert after[1]["earned"] != before[1]["earned"], "it is paid what came in the end"
+        assert after[2]["earned"] == before[2]["earned"]
+
+
+async def play(service: FeedService, first: date, end: date) -> list[Any]:
+    battery = {"ratedPower": 1000, "energyCapacity": 2000, "chargeEfficiency": 0.95, "dischargeEfficiency": 0.95}
+    body = {"start": str(first), "end": str(end), "policy": "YESTERDAY", "battery": battery}
+    answer = await service.operator.post("/backtests", json=body)
+    assert answer.status_code == 202, answer.text
+    path = f"/backtests/{answer.json()['id']}"
+    async with asyncio.timeout(60):
+        while (found := await service.get(path))["status"] not in ("DONE", "FAILED"):
+            await asyncio.sleep(0.1)
+    assert found["status"] == "DONE", found
+    return list(await service.get(f"{path}/days"))
 
 
 class TestTwoReplicas:

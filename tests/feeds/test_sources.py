@@ -69,7 +69,8 @@ def pull(stand_in: StandIn, source: str, topic: Topic, first: date, last: date |
             assert found.status in question.statuses, found
             question = conversation.send(Answer(found.status, found.body))
     except StopIteration as ended:
-        return SOURCES[source].read(topic, window, ended.value)
+        reading: Reading = SOURCES[source].read(topic, window, ended.value)
+        return reading
 
 
 def make_stand_in(now: datetime = datetime(2027, 6, 1, tzinfo=UTC)) -> StandIn:

@@ -16,6 +16,7 @@ from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_price_arrays
+from gridloom.reference_prices.version_store import read_prices_changed_after_planning
 
 DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"
 _MAX_PRICE: Final = timedelta(days=1)
@@ -63,6 +64,21 @@ async def load_day_table(db: Database, series: str, until: date, days: int) -> D
     end = market_day_window(until).start
     rows = await read_price_arrays(db, series, market_day_window(until - timedelta(days=days)).start, end)
     return await asyncio.to_thread(_build_table, rows, until, days)
+
+
+async def load_known_table(db: Database, series: str, table: DayTable) -> DayTable:
+    """The same days as they were known when the day after each was planned: without corrections that came later."""
+    start, end = market_day_window(table.first).start, market_day_window(table.end).start
+    rows = await read_prices_changed_after_planning(db, series, start, end)
+    return await asyncio.to_thread(_put_former_prices, table, rows) if rows[0] else table
+
+
+def _put_former_prices(table: DayTable, rows: tuple[list[int], list[int], list[float]]) -> DayTable:
+    counts = [quarters_of(table.first + timedelta(days=number)) for number in range(len(table))]
+    first = period_number(market_day_window(table.first).start)
+    former = np.split(spread_over_quarters(*rows, first, first + sum(counts)), np.cumsum(counts)[:-1])
+    days = [np.where(np.isnan(day), table.true_day(index), day) for index, day in enumerate(former)]
+    return table_of(table.first, days)
 
 
 def _build_table(rows: tuple[list[int], list[int], list[float]], until: date, days: int) -> DayTable:

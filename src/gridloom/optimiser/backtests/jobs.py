@@ -13,11 +13,11 @@ from gridloom.kernel.market_time import format_instant, market_day_window
 from gridloom.optimiser.backtests import store
 from gridloom.optimiser.backtests.market_history import MarketHistory, load_market_history
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Policy, replay_days
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Expectation, Policy, replay_days
 from gridloom.optimiser.backtests.staged import FEE_EUR_MWH, StagedDay, StagedReplay
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
-from gridloom.optimiser.prices import load_day_table
+from gridloom.optimiser.prices import load_day_table, load_known_table
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http.long_bodies.decoder_process import compute_apart
 from gridloom.platform.jobs import JobRun, enqueue, job
@@ -61,29 +61,35 @@ async def run_backtest(run: JobRun) -> None:
             run.db, backtest, f"{backtest.series} lacks prices on the market day that starts {instant}."
         )
         return
+    known = await load_known_table(run.db, backtest.series, table)
     last = await store.read_last_day(run.db, backtest)
     if backtest.is_staged:
         history = await load_market_history(run.db, table, frozenset(backtest.stages), first)
         spent_kwh = await store.sum_year_discharges(run.db, backtest, first.year)
-        days = await compute_apart(run_staged_days, history, backtest, first, end, last, spent_kwh)
+        days = await compute_apart(run_staged_days, history, known, backtest, first, end, last, spent_kwh)
     else:
-        days = await compute_apart(run_days, table, backtest, first, end, last)
+        days = await compute_apart(run_days, table, backtest, first, end, last, known)
     was_added = await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
     if was_added and end < backtest.end:
         await queue_backtest(run.db, replace(backtest, days_done=backtest.days_done + len(days)), run.due)
 
 
 def run_days(
-    table: DayTable, backtest: Backtest, first: date, end: date, last: BacktestDay | None
+    table: DayTable,
+    backtest: Backtest,
+    first: date,
+    end: date,
+    last: BacktestDay | None,
+    known: DayTable | None = None,
 ) -> list[BacktestDay]:
-    """The policy and foresight side by side, each going on from where it was."""
+    """The policy and foresight side by side, each going on from where it was. The policy plans on what was `known`."""
     battery = backtest.battery
     start_kwh = last.foresight_end_kwh if last else None
     foresight = list(replay_days(table, first, end, battery, EXPECTATIONS[Policy.FORESIGHT], start_kwh))
     played = foresight
     if backtest.policy is not Policy.FORESIGHT:
         start_kwh = last.end_kwh if last else None
-        played = list(replay_days(table, first, end, battery, EXPECTATIONS[backtest.policy], start_kwh))
+        played = list(replay_days(table, first, end, battery, _expect_from(known or table, backtest.policy), start_kwh))
     return [
         BacktestDay(
             day.day,
@@ -99,8 +105,15 @@ def run_days(
     ]
 
 
+def _expect_from(known: DayTable, policy: Policy) -> Expectation:
+    """A policy's expectation by the prices as they were known; foresight has those that came."""
+    expect = EXPECTATIONS[policy]
+    return expect if policy is Policy.FORESIGHT else lambda _table, index: expect(known, index)
+
+
 def run_staged_days(
     history: MarketHistory,
+    known: DayTable,
     backtest: Backtest,
     first: date,
     end: date,
@@ -117,7 +130,7 @@ def run_staged_days(
             history,
             battery,
             stages,
-            EXPECTATIONS[policy],
+            _expect_from(known, policy),
             has_foresight=policy is Policy.FORESIGHT,
             fee_eur_mwh=FEE_EUR_MWH if backtest.stages else 0.0,
         )

@@ -1,0 +1,31 @@
+"""Prices as they were known when the next day was planned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from gridloom.platform.database.pool import Database
+
+
+async def read_prices_changed_after_planning(
+    db: Database, series: str, start: datetime, end: datetime
+) -> tuple[list[int], list[int], list[float]]:
+    """Those that stood at noon of their own market day, the gate of the next, and were replaced only later: starts and
+    ends in seconds since 1970, and the prices."""
+    row = await db.fetchrow(
+        """
+        with changed as (
+          select start_at, end_at, price from reference_price_superseded s
+          cross join lateral (
+            select (date_trunc('day', s.start_at at time zone 'Europe/Berlin') + interval '12 hours')
+              at time zone 'Europe/Berlin' as gate) as planned
+          where series = $1 and start_at >= $2 and start_at < $3 and recorded_at <= gate and superseded_at > gate)
+        select coalesce(array_agg(date_part('epoch', start_at)::int8 order by start_at), '{}') as starts,
+          coalesce(array_agg(date_part('epoch', end_at)::int8 order by start_at), '{}') as ends,
+          coalesce(array_agg(price::float8 order by start_at), '{}') as prices
+        from changed
+        """,
+        series, start, end,
+    )  # fmt: skip
+    assert row is not None
+    return row["starts"], row["ends"], row["prices"]
