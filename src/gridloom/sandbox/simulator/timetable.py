@@ -49,7 +49,7 @@ publish_afrr: Final = _for_day(1, operator.publish_afrr)
 
 
 async def trade_awaited_day(scene: StepContext) -> None:
-    """What has waited for a feed is done with its prices, or without."""
+    """Publish and trade the day that waited for a feed, with its prices or without."""
     day = scene.today + _DAY
     if scene.memory.awaited_day != day.isoformat():
         return
