@@ -21,13 +21,14 @@ from gridloom.platform.database.statement import NamedStatement
 
 _BACKTEST = """
   select id, organisation_id, asked_at, status, start_day, end_day, series, policy, battery::text as battery,
-    earned_eur, foresight_eur, days_done, failure, stages,
-    case when stages <> '{}' then (
-      select array[sum(fcr_eur), count(fcr_eur), sum(afrr_eur), count(afrr_eur), sum(day_ahead_eur),
-        count(day_ahead_eur), sum(ida1_eur), count(ida1_eur), sum(ida2_eur), count(ida2_eur), sum(ida3_eur),
-        count(ida3_eur)]
-      from backtest_day d where d.organisation_id = b.organisation_id and d.backtest_id = b.id) end as stage_sums
+    earned_eur, foresight_eur, days_done, failure, stages
   from backtest b
+"""
+_STAGE_SUMS = """
+  select backtest_id, array[sum(fcr_eur), count(fcr_eur), sum(afrr_eur), count(afrr_eur), sum(day_ahead_eur),
+    count(day_ahead_eur), sum(ida1_eur), count(ida1_eur), sum(ida2_eur), count(ida2_eur), sum(ida3_eur),
+    count(ida3_eur)] as sums
+  from backtest_day where organisation_id = $1 and backtest_id = any($2::uuid[]) group by backtest_id
 """
 
 
@@ -71,7 +72,8 @@ async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
 
 async def read_backtest(db: Database, organisation_id: UUID, id: UUID) -> Backtest | None:
     row = await db.fetchrow(_BACKTEST + "where b.organisation_id = $1 and id = $2", organisation_id, id)
-    return None if row is None else _read_backtest(row)
+    found = await _read_with_stages(db, organisation_id, [] if row is None else [row])
+    return found[0] if found else None
 
 
 async def list_backtests(db: Database, organisation_id: UUID, before: UUID | None, limit: int) -> list[Backtest]:
@@ -79,18 +81,26 @@ async def list_backtests(db: Database, organisation_id: UUID, before: UUID | Non
         _BACKTEST + "where b.organisation_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
         organisation_id, before, limit,
     )  # fmt: skip
-    return [_read_backtest(row) for row in rows]
+    return await _read_with_stages(db, organisation_id, rows)
 
 
-def _read_backtest(row: asyncpg.Record) -> Backtest:
+async def _read_with_stages(db: Database, organisation_id: UUID, rows: Sequence[asyncpg.Record]) -> list[Backtest]:
+    """The sums of stages apart: a distributed database takes no correlated sub-query."""
+    staged = [row["id"] for row in rows if row["stages"]]
+    found = await db.fetch(_STAGE_SUMS, organisation_id, staged) if staged else []
+    sums = {row["backtest_id"]: row["sums"] for row in found}
+    return [_read_backtest(row, sums.get(row["id"])) for row in rows]
+
+
+def _read_backtest(row: asyncpg.Record, stage_sums: Sequence[float | None] | None) -> Backtest:
     stages = tuple(Stage(name) for name in row["stages"])
-    sums = row["stage_sums"] or [None, 0] * len(STAGES)
+    sums = stage_sums or [None, 0] * len(STAGES)
     return read_row(
         Backtest,
         row,
         stages=stages,
         stage_sums=tuple(
-            StageSum(stage, sums[2 * stage.place] or 0.0, int(sums[2 * stage.place + 1])) for stage in stages
+            StageSum(stage, sums[2 * stage.place] or 0.0, int(sums[2 * stage.place + 1] or 0)) for stage in stages
         ),
         start=row["start_day"],
         end=row["end_day"],
