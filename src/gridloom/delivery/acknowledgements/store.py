@@ -29,8 +29,9 @@ async def has_version(db: Database, asset_key: int, version: int) -> bool:
 
 
 _ADD = NamedStatement("""
-insert into dispatch_acknowledgement (asset_key, period, version, status, at, reason, author_id, recorded_at)
-values (:asset_key, :period, :version, :status, :at, :reason, :author_id, :now) on conflict do nothing
+insert into dispatch_acknowledgement (
+  asset_key, period, version, status, at, sequence, reason, author_id, recorded_at)
+values (:asset_key, :period, :version, :status, :at, :sequence, :reason, :author_id, :now) on conflict do nothing
 returning period, version, status, at, reason, recorded_at
 """)
 
@@ -39,9 +40,11 @@ async def add_acknowledgement(
     db: Database, asset_key: int, new: NewAcknowledgement, author_id: UUID, now: datetime
 ) -> Acknowledgement | None:
     """None where the same was recorded before: a repeated statement is one fact."""
+    sequence = await db.fetchval("select nextval('dispatch_acknowledgement_sequence')")
     rows = await _ADD.fetch(
         db,
         new,
+        sequence=sequence,
         asset_key=asset_key,
         period=period_number(new.time),
         status=new.status.value,

@@ -1,12 +1,13 @@
 -- What a site says of each quarter-hour of a battery's dispatch: received, applied, rejected, not followed. The same
 -- statement again is the same row. The latest of a quarter-hour is the one that was recorded last.
+create sequence dispatch_acknowledgement_sequence;  -- of the coordinator: a spread table numbers no rows itself
 create table dispatch_acknowledgement (
   asset_key int not null references asset,
   period int not null,
   version int not null,
   status text not null,
   at timestamptz(3) not null,
-  sequence bigint generated always as identity,
+  sequence bigint not null,
   reason text,
   author_id uuid not null,
   recorded_at timestamptz(3) not null,
