@@ -12,6 +12,7 @@ from tests.simulation.market import (
     quarter_of,
 )
 from tests.simulation.model import VirtualAsset, World
+from tests.simulation.oracle.announced import find_delivered
 from tests.simulation.oracle.energy import find_activated, find_store, is_plain, is_uncut
 from tests.simulation.oracle.shares import available_fraction
 from tests.simulation.steps import Pick
@@ -69,8 +70,22 @@ def adjustments_request(world: World, virtual: VirtualAsset) -> Request:
     return Request("listAdjustments", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
 
 
+def find_followed(world: World, virtual: VirtualAsset, cuts: list[dict[str, Any]]) -> dict[int, Fraction] | None:
+    """kW that the store follows where something was cut: what was not announced counts as delivered. None where that
+    depends on more than outages."""
+    followed = {}
+    for cut in cuts:
+        quarter = quarter_of(from_text(cut["timestamp"]))
+        accepted, adjusted = (exact(cut[name]) for name in ("acceptedSchedule", "adjustedSchedule"))
+        power = find_delivered(world, virtual, quarter, accepted, adjusted)
+        if power is None:
+            return None
+        followed[quarter] = power
+    return followed
+
+
 def past_store_request(world: World, virtual: VirtualAsset, cuts: dict[int, Fraction]) -> Request:
-    """What is in store now follows from what was accepted and what of it was cut."""
+    """What is in store now follows from what was accepted and what of it was cut as announced."""
 
     def check(answer: Answer) -> None:
         expected = find_store(virtual, {**virtual.schedule, **cuts})

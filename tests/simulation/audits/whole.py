@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tests.simulation.actors.acting import as_window, exact
+from tests.simulation.actors.acting import as_window
 from tests.simulation.actors.auctions import collect_prize, results_request
 from tests.simulation.actors.balancing import is_capacity
 from tests.simulation.actors.books import availability_request, book_request, own_schedule_request
@@ -14,7 +14,13 @@ from tests.simulation.actors.documenting import system_entries_request
 from tests.simulation.actors.reporting import data_points_request, portfolio_request, raw_points_request, share_request
 from tests.simulation.actors.settling import prices_request
 from tests.simulation.actors.statement_lines import owner_request
-from tests.simulation.actors.stores import adjustments_request, past_store_request, schedule_request, store_request
+from tests.simulation.actors.stores import (
+    adjustments_request,
+    find_followed,
+    past_store_request,
+    schedule_request,
+    store_request,
+)
 from tests.simulation.actors.telemetry import raw_request
 from tests.simulation.audits.announced import compare_announced
 from tests.simulation.audits.delivery import compare_zones
@@ -24,7 +30,7 @@ from tests.simulation.audits.log import compare_audit_log
 from tests.simulation.audits.past import compare_past
 from tests.simulation.audits.statements import compare_statements
 from tests.simulation.calls import Request
-from tests.simulation.market import berlin_day, day_of_quarter, from_text, quarter_of, quarters_of_day
+from tests.simulation.market import berlin_day, day_of_quarter, quarter_of, quarters_of_day
 from tests.simulation.model import Battery, VirtualAsset
 from tests.simulation.oracle.energy import is_activated
 from tests.simulation.oracle.payments import IMBALANCE_PRICE
@@ -91,8 +97,9 @@ async def audit(life: Life, *, is_end: bool) -> None:
         await life.ask(store_request(world, virtual, projected=False))
         said = (await life.ask(adjustments_request(world, virtual))).body
         if virtual.has_one_block and virtual.first < now and not is_activated(world, virtual):
-            cuts = {quarter_of(from_text(cut["timestamp"])): exact(cut["adjustedSchedule"]) for cut in said}
-            await life.ask(past_store_request(world, virtual, cuts))
+            followed = find_followed(world, virtual, said)
+            if followed is not None:
+                await life.ask(past_store_request(world, virtual, followed))
         await compare_announced(life, virtual, said)
         first = max(virtual.first, now - 96)
         if first < virtual.end:
