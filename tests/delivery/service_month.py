@@ -257,9 +257,9 @@ class ServiceMonth:
         return self.found
 
     async def _read_powers(self) -> None:
-        """Schedules after cuts, and the final dispatch, in each quarter-hour."""
+        """Schedules, which follow what was announced, powers after all cuts, and the final dispatch."""
         window = {"start": wire(self.start), "end": wire(self.end)}
-        self.virtual_kw = []
+        self.virtual_kw, self.adjusted_kw = [], []
         for asset in range(3):
             blocks = await send(await self.holders[asset].trader.get(f"{self._url(asset)}/blocks", params=window))
             total: dict[str, float] = defaultdict(float)
@@ -267,6 +267,11 @@ class ServiceMonth:
                 for point in block["schedule"]:
                     total[point["time"]] += point["power"]
             self.virtual_kw.append([total[wire(moment)] for moment in self.times])
+            answer = await self.holders[asset].trader.get(
+                f"{self._url(asset)}/adjustments", params={**window, "limit": 1000}
+            )
+            total |= {cut["timestamp"]: cut["adjustedSchedule"] for cut in await send(answer)}
+            self.adjusted_kw.append([total[wire(moment)] for moment in self.times])
         self.dispatch = []
         for owner, battery in zip(self.owners, self.batteries, strict=True):
             answer = await owner.trader.get(f"/physical-assets/{battery['id']}/dispatch", params=window)
@@ -296,7 +301,7 @@ class ServiceMonth:
         self.found.unexplained = lost_kwh / moved_kwh
         for t in range(len(self.times)):
             served = sum(self.part_kw["VIRTUAL"][b][t] for b in range(3))
-            scheduled = sum(row[t] for row in self.virtual_kw)
+            scheduled = sum(row[t] for row in self.adjusted_kw)
             self.found.unbalanced_kw = max(self.found.unbalanced_kw, abs(served - scheduled))
 
     def _check_drift(self) -> None:
@@ -320,11 +325,19 @@ class ServiceMonth:
             ]
             # Placed at noon of the day before: what fails after that keeps the zone's drift until the next day.
             noon = datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
+            # What was not delivered stays in the failed batteries, and with levelling in all, until it is placed.
+            if any(one.recorded_at > noon - timedelta(days=1) and one.start < midnight for one in self.outages_of(day)):
+                continue
             if not any(one.recorded_at > noon for one in last_day):
                 self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift)) / sum(promised))
             failed = {one.battery for one in last_day}
             for b in set(range(3)) - failed:
                 self.found.battery_drift = max(self.found.battery_drift, abs(drift[b]) / promised[b])
+
+    def outages_of(self, day: date) -> list[Outage]:
+        """Of that market day and the one before, that were not announced."""
+        since = market_day_window(day - timedelta(days=1)).start
+        return [one for one in self.outages if one.end > since and one.recorded_at > one.start - timedelta(hours=12)]
 
     def _check_fairness(self) -> None:
         """Discharged for virtual assets against Σ share × what they discharged after netting, where nothing failed."""
