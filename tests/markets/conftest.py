@@ -108,7 +108,8 @@ class Desk:
         params = {"asset-id": self.battery.asset["id"]}
         answer = await self.trader.get("/settlements/wholesale-trades", params=params)
         assert answer.status_code == 200, answer.text
-        return answer.json()
+        rows: list[dict[str, Any]] = answer.json()
+        return rows
 
     async def positions(self) -> list[float]:
         """After the last market of the day."""

@@ -134,7 +134,7 @@ class TestAnOrder:
 
 CYCLE = {0: -1000, 1: -1000, 2: -1000, 3: -1000, 4: 1000, 5: 1000, 6: 1000, 7: 1000}
 DAY = ["/0/deliveryDay"]
-REFUSED = (
+REFUSED: list[Any] = (
     ("not a lot", "DAY_AHEAD", {0: 150, 1: 100}, {}, 422, "not-a-lot", ["/0/schedule/0/power"]),
     ("beyond its power", "DAY_AHEAD", {2: 1100}, {}, 422, "position-not-runnable", ["/0"]),
     ("beyond its energy", "DAY_AHEAD", dict.fromkeys(range(5), 1000), {}, 422, "position-not-runnable", ["/0"]),
