@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from tests.assets import pointers
 from tests.concurrency import await_blocked
@@ -134,7 +135,7 @@ class TestAnOrder:
 
 CYCLE = {0: -1000, 1: -1000, 2: -1000, 3: -1000, 4: 1000, 5: 1000, 6: 1000, 7: 1000}
 DAY = ["/0/deliveryDay"]
-REFUSED: list[Any] = (
+REFUSED: tuple[Any, ...] = (
     ("not a lot", "DAY_AHEAD", {0: 150, 1: 100}, {}, 422, "not-a-lot", ["/0/schedule/0/power"]),
     ("beyond its power", "DAY_AHEAD", {2: 1100}, {}, 422, "position-not-runnable", ["/0"]),
     ("beyond its energy", "DAY_AHEAD", dict.fromkeys(range(5), 1000), {}, 422, "position-not-runnable", ["/0"]),

@@ -21,8 +21,8 @@ async def put(desk, powers):
 
 
 async def award(desk, order_id, *reserves, **more):
-    reserves = [dict(zip(("product", "acceptedCapacity", "price"), one, strict=True)) for one in reserves]
-    return await desk.report({"orderID": order_id, "executed": True, "reserves": reserves, **more})
+    taken = [dict(zip(("product", "acceptedCapacity", "price"), one, strict=True)) for one in reserves]
+    return await desk.report({"orderID": order_id, "executed": True, "reserves": taken, **more})
 
 
 class TestReserves:

@@ -171,7 +171,7 @@ class TestABacktestByStage:
             assert [day["ida1"] is None for day in days] == [False] * 6 + [True] * 2
             assert {(day["ida2"], day["fcr"]) for day in days} == {(None, None)}
             table = await trader.get(f"{path}/days", headers={"Accept": "application/vnd.apache.parquet"})
-            columns = pq.read_table(BufferReader(table.content)).to_pydict()  # type: ignore[no-untyped-call]
+            columns = pq.read_table(BufferReader(table.content)).to_pydict()
             assert columns["ida1"] == [day["ida1"] for day in days]
             assert columns["dayAhead"] == [day["dayAhead"] for day in days]
 

@@ -34,6 +34,8 @@ from gridloom_client.wire import ID, UNSET, UnsetType
 Schedule: TypeAlias = Sequence[Point] | Sequence[Mapping[str, Any]] | Frame
 """Points, mappings `{time, power}`, or a frame with these columns (or an index of times)."""
 
+AcceptedSchedules: TypeAlias = list[AcceptedAssetSchedule]  # in the class `list` is a method
+
 
 class VirtualAssets(Resource[M]):
     """Power in kW, export positive; energy in kWh."""
@@ -196,5 +198,5 @@ class VirtualAssets(Resource[M]):
         portfolio_id: ID,
         *,
         schedules: Sequence[inputs.AssetSchedule] | Sequence[Mapping[str, Any]],
-    ) -> list[AcceptedAssetSchedule]:
+    ) -> AcceptedSchedules:
         """Each `{virtualAssetID, ifMatch, schedule}`: all assets or none."""

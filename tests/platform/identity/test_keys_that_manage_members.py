@@ -15,10 +15,10 @@ from tests.people import People, client_of
 from tests.platform.identity.test_mail import Postbox, wait_for
 
 from gridloom.commands import operator as operator_commands
-from gridloom.commands.operator import CommandError
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.shares import ShareLimits
+from gridloom.platform.database.service_database import CommandError
 from gridloom.platform.identity.permissions import ROLE_PERMISSIONS, Role
 
 
