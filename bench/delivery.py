@@ -18,7 +18,7 @@ import psutil
 
 from bench.harness import Client, Harness
 from gridloom.delivery.model import BatteryLimits, StartState
-from gridloom.delivery.plan_store import _array_cache, changed_chunks, join_chunks, lock_zone
+from gridloom.delivery.plan_store import changed_chunks, forget_arrays, join_chunks, lock_zone
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
@@ -213,7 +213,7 @@ async def _measure_runs(harness: Harness, virtual: int, count: int) -> None:
             for number in range(2 * max(3, harness.options.rounds)):
                 await asyncio.to_thread(scene.schedule, 7 + 31 * number, [5.0, 4.0, 3.0, 2.0], 60)
                 if number % 2:
-                    _array_cache.clear()  # as in a process that has not run the zone before
+                    forget_arrays()  # as in a process that has not run the zone before
                 (elsewhere if number % 2 else changed).append(await _measure_run(db, server, now))
             before = Used.so_far(server)
             await read_one_zone_status(db, ZONE, now)

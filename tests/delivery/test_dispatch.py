@@ -20,7 +20,7 @@ from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.inputs.store import read_awarded_reserves
 from gridloom.delivery.model import PartKind
-from gridloom.delivery.routes import _dispatch_json, _stream_batches
+from gridloom.delivery.routes import dispatch_json, stream_dispatch
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
 from gridloom.kernel.market_time import block_window, market_day_of, period_number, period_start
 from gridloom.platform.jobs.attempt import RUNS
@@ -271,7 +271,7 @@ class TestATable:
         parts_kw[PartKind.VIRTUAL, 8] = np.array([100.0, 0.0])
         planned, half = np.array([True, False]), np.full(2, 500.0)
         series = DispatchSeries(1, 2_000_000, planned, half, half, np.full(2, 2000.0), parts_kw)
-        [batch] = [one async for one in _stream_batches(series, {})]
+        [batch] = [one async for one in stream_dispatch(series, {})]
         assert batch.drop_columns(["time"]).to_pylist() == [
             {
                 "power": 107.0,
@@ -299,7 +299,7 @@ class TestAnAnswer:
         planned, half = np.array([True, False, True]), np.full(3, 500.0)
         series = DispatchSeries(4, 2_000_000, planned, half, half, np.full(3, 2000.0), shuffled)
         battery, ids = uuid4(), {9: uuid4(), 7: uuid4(), 6: uuid4()}
-        answer = json.loads(_dispatch_json(battery, series, ids, {}))
+        answer = json.loads(dispatch_json(battery, series, ids, {}))
         named = [{"virtualAssetID": str(ids[7])}, {}, {"virtualAssetID": str(ids[9])}]
 
         def virtual(*powers: float) -> list[dict[str, Any]]:

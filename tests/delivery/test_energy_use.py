@@ -10,7 +10,7 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.performance.energy_use import _count_power
+from gridloom.delivery.performance.energy_use import count_power
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.kernel.market_time import market_day_of, market_day_window
 
@@ -45,8 +45,8 @@ class TestPowerThatCounts:
             Measurements(MeasuredMean(np.array([mean]), np.array([share])), nothing, np.zeros(1))
             for mean, share in ((300.0, 1.0), (200.0, 0.25), (np.nan, 0.0))
         ]
-        assert _count_power(parts, dispatched_kw).tolist() == [300.0, 350.0, -800.0]
-        assert _count_power([], dispatched_kw).tolist() == dispatched_kw.tolist()
+        assert count_power(parts, dispatched_kw).tolist() == [300.0, 350.0, -800.0]
+        assert count_power([], dispatched_kw).tolist() == dispatched_kw.tolist()
 
 
 class TestEnergyUse:

@@ -12,7 +12,7 @@ from tests.delivery.zones import even_limits
 from gridloom.delivery.inputs.loading import asset_changes_kwh, share_energy_changes_kwh
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput
-from gridloom.delivery.planning.start import _look_ahead, carry_share_energy, limit_own_schedules
+from gridloom.delivery.planning.start import carry_share_energy, limit_own_schedules, look_ahead
 from gridloom.market_calendar import Floats
 
 pytestmark = pytest.mark.pure
@@ -191,13 +191,13 @@ class TestTheEnergyOfAVirtualAsset:
 def test_bounds_of_later_periods_are_kept_ahead_but_for_what_is_moved_in_between() -> None:
     wanted_kwh = np.array([[5.0, 30.0, 50.0, -200.0, -70.0]])
     low_kwh, high_kwh = np.array([[0.0, 0.0, 100.0, 0.0, 0.0]]), np.array([[900.0, 900.0, 900.0, 900.0, 150.0]])
-    low_kwh, high_kwh = _look_ahead(low_kwh, high_kwh, wanted_kwh)
+    low_kwh, high_kwh = look_ahead(low_kwh, high_kwh, wanted_kwh)
     assert low_kwh.tolist() == [[20.0, 50.0, 100.0, 0.0, 0.0]]
     assert high_kwh.tolist() == [[420.0, 420.0, 420.0, 220.0, 150.0]]
 
 
 def test_what_a_reserve_needs_counts_before_the_room_that_an_outage_leaves_later() -> None:
-    low_kwh, high_kwh = _look_ahead(
+    low_kwh, high_kwh = look_ahead(
         np.array([[0.0, 500.0, 0.0]]), np.array([[900.0, 900.0, 100.0]]), np.array([[0.0, 0.0, -50.0]])
     )
     assert (low_kwh.tolist(), high_kwh.tolist()) == ([[500.0, 500.0, 0.0]], [[500.0, 500.0, 100.0]])

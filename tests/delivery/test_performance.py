@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,11 @@ from msgspec import UNSET
 from gridloom.delivery.codec import pack
 from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.model import PartKind
-from gridloom.delivery.performance import energy_use, routes
+from gridloom.delivery.performance import routes
 from gridloom.delivery.performance.deviations import find_offset_kwh
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
 from gridloom.delivery.performance.recording import unpack_days
-from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import market_day_periods
 
 pytestmark = pytest.mark.pure
@@ -109,13 +106,13 @@ class TestTheSummary:
 
     def test_counts_what_was_planned_and_has_passed_or_was_measured(self) -> None:
         found = self._performance()
-        counts = routes._find_counted(found, self.FIRST + 4)
+        counts = routes.find_counted(found, self.FIRST + 4)
         assert counts.tolist() == [True, False, True, True, True, False]
-        assert routes._find_counted(found, self.FIRST + 5).tolist() == [True, False, True, True, True, False]
-        passed = routes._find_counted(found, self.FIRST + 6)
+        assert routes.find_counted(found, self.FIRST + 5).tolist() == [True, False, True, True, True, False]
+        passed = routes.find_counted(found, self.FIRST + 6)
         assert passed.tolist() == [True, False, True, True, True, True]
-        assert routes._sum_up(found, passed, UNSET).measured_periods == 4
-        summary = routes._sum_up(found, counts, 12.5)
+        assert routes.sum_up(found, passed, UNSET).measured_periods == 4
+        summary = routes.sum_up(found, counts, 12.5)
         assert summary == routes.PerformanceSummary(
             measured_periods=4,
             measured_share=0.5625,
@@ -132,13 +129,13 @@ class TestTheSummary:
         )
 
     def test_of_nothing_says_nothing_of_shares(self) -> None:
-        summary = routes._sum_up(self._performance(), np.zeros(6, dtype=bool), UNSET)
+        summary = routes.sum_up(self._performance(), np.zeros(6, dtype=bool), UNSET)
         assert (summary.measured_share, summary.measured_energy_share) == (UNSET, UNSET)
         assert (summary.availability_delivered, summary.asked_energy) == (UNSET, 0.0)
 
     def test_has_deviations_only_of_what_counts(self) -> None:
         found = self._performance()
-        columns = routes._performance_columns(found, routes._find_counted(found, self.FIRST + 4))
+        columns = routes.performance_columns(found, routes.find_counted(found, self.FIRST + 4))
         expected = {
             "dispatchedPower": [400.0, 0.0, -800.0, 0.0, 200.0, 300.0],
             "plannedStateOfChargePercentage": [45.0, 0.0, 40.0, 38.0, 35.0, 30.0],
@@ -187,25 +184,3 @@ class TestMeasurements:
         assert found.active_kw.share.tolist() == [0.5] * 98 + [0.0]
         assert found.reserve_kw.mean.tolist() == pytest.approx([-10.0] * 2 + [-20.0] * 96 + [NAN], nan_ok=True)
         assert found.soc.tolist() == pytest.approx([94.0, 95.0, *range(96), NAN], nan_ok=True)
-
-
-class TestDispatchedPower:
-    @pytest.fixture(autouse=True)
-    def instants(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """By versions, the power is the number of the quarter-hour since the first day; of which instants is noted."""
-        asked: list[Any] = []
-
-        async def load_dispatch(db: Any, key: int, first: int, end: int, as_of: Any = None) -> Any:
-            asked.append(as_of)
-            return SimpleNamespace(power_kw=np.arange(first, end) - float(FIRSTS[0]))
-
-        monkeypatch.setattr(energy_use, "load_dispatch", load_dispatch)
-        return asked
-
-
-class TestPowerBeforeAWindow:
-    def test_has_a_limit_of_cycles_only_where_the_battery_has_one(self) -> None:
-        use = energy_use.EnergyUse(FIRSTS[0], FIRSTS[1], 10.0, 20.0, 0.5, None)
-        assert routes._view_energy_use(use).cycle_limit is UNSET
-        limited = routes._view_energy_use(replace(use, cycle_limit=1.5))
-        assert (limited.cycle_limit, limited.throughput, limited.end) == (1.5, 30.0, period_start(FIRSTS[1]))

@@ -14,7 +14,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.codec import pack, unpack
 from gridloom.delivery.inputs.reloading import reload_changed_schedules
-from gridloom.delivery.plan_store import ZoneState, _array_cache, lock_zone
+from gridloom.delivery.plan_store import ZoneState, forget_arrays, lock_zone
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
@@ -194,7 +194,7 @@ async def test_a_plan_that_was_stored_with_less_is_continued(yard: Yard) -> None
     await yard.gate_of(0)
     assert await _can_reload(yard)
     await yard.edge.pool.execute("delete from delivery_plan_piece where name = 'inputs.promised_kwh'")
-    _array_cache.clear()
+    forget_arrays()
     await yard.schedule(virtual, [200.0], offset=2)
     await yard.gate_of(1)
     assert await yard.powers(battery, 4) == [400.0, 400.0, 200.0, 400.0]

@@ -23,6 +23,6 @@ class TestUuid7:
 
     def test_borrows_from_the_next_millisecond_when_one_is_full(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(time, "time_ns", lambda: 5_000_000)
-        sequence = ids._Sequence()
+        sequence = ids.IdentifierSequence()
         sequence.milliseconds, sequence.tail = 5, (1 << 74) - 1
         assert sequence.step()[0] == 6

@@ -273,7 +273,7 @@ class TestTheDaysOfABacktest:
         ):
             asked = routes.NewBacktest(start=start, end=end, policy=Policy.YESTERDAY, battery=battery)
             try:
-                found: Any = routes._days_of(asked)
+                found: Any = routes.requested_days(asked)
             except BadRequest as refusal:
                 found = [fault.pointer for fault in refusal.errors]
             assert found == days, (start, end)

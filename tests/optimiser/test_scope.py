@@ -10,7 +10,7 @@ from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.optimiser.schedules.asset_optimisation import open_window
-from gridloom.optimiser.schedules.scope import _relax_to_reachable
+from gridloom.optimiser.schedules.scope import relax_to_reachable
 from gridloom.optimiser.solving.programme import BatteryProgramme
 from gridloom.virtual_assets.schedule.rules import GateClosed
 
@@ -32,7 +32,7 @@ class TestAStoreThatLostCapacity:
         """1,000 kWh are in store and 800 fit; 80 % come out of what is discharged, and go in of what is charged."""
         nothing, highest = np.zeros(3), np.full(3, 800.0)
         programme = BatteryProgramme(nothing, nothing - 400, nothing + max_kw, nothing, highest, initial_kwh, 0.8, 0.8)
-        assert _relax_to_reachable(programme).highest_kwh.tolist() == pytest.approx(highest_kwh)
+        assert relax_to_reachable(programme).highest_kwh.tolist() == pytest.approx(highest_kwh)
 
 
 class TestTheWindow:

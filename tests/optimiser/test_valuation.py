@@ -31,7 +31,7 @@ from gridloom.optimiser.valuations.formulas import (
     DayValues,
     PastWindow,
     Valuation,
-    _closed_value,
+    closed_value,
     value_past_days,
     value_window,
 )
@@ -138,7 +138,7 @@ class TestPastValues:
         prices = np.zeros(count)
         prices[-4:] = 100.0
         asked = offer(day, 1, start_quarter=hours[0], end_quarter=hours[1], target_soc=0.0, tolerance=1.0)
-        assert _closed_value(Planner(BATTERY), asked, prices, prices) == pytest.approx(earned_eur, abs=0.1)
+        assert closed_value(Planner(BATTERY), asked, prices, prices) == pytest.approx(earned_eur, abs=0.1)
 
     def test_are_computed_once_and_anew_where_a_price_was_corrected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         computed: list[float] = []

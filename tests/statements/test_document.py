@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from msgspec import UNSET
+from reportlab.pdfgen.canvas import Canvas
 from tests.statements.conftest import FEBRUARY, JANUARY, Books
 
 from gridloom.revenue.statement.model import LineType
@@ -122,34 +123,38 @@ class Place:
         return self.page == page and self.y - 0.15 * self.size < y < self.y + 0.7 * self.size
 
 
-@pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> list[Place]:
-    found: list[Place] = []
-    write = pdf._Document.write
+@dataclass
+class Drawn:
+    """The texts, and the page and height of each line that goes from margin to margin."""
 
-    def note(self: Any, x: float, text: str, **how: Any) -> float:
-        size = how.get("size", 8.5)
-        width = pdf._measure_width(pdf._make_drawable(text), how.get("font", pdf.TEXT), size)
-        left = x - width if how.get("right") else x
-        if text:
-            found.append(Place(self.page, text, left, left + width, self.y, size))
-        return write(self, x, text, **how)
-
-    monkeypatch.setattr(pdf._Document, "write", note)
-    return found
+    places: list[Place] = field(default_factory=list)
+    rules: list[tuple[int, float]] = field(default_factory=list)
 
 
 @pytest.fixture
-def rules(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
-    """The page and height of each line that is drawn across."""
-    found: list[tuple[int, float]] = []
-    rule = pdf._Document.rule
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """What the library that makes PDFs is told to draw."""
+    found = Drawn()
 
-    def note(self: Any, *how: Any) -> None:
-        found.append((self.page, self.y))
-        rule(self, *how)
+    class NotingCanvas(Canvas):  # type: ignore[misc]
+        font: tuple[str, float]
 
-    monkeypatch.setattr(pdf._Document, "rule", note)
+        def setFont(self, name: str, size: float, leading: float | None = None) -> None:
+            self.font = name, size
+            super().setFont(name, size, leading)
+
+        def drawString(self, x: float, y: float, text: str, **how: Any) -> None:
+            if text:
+                right = x + self.stringWidth(text, *self.font)
+                found.places.append(Place(self.getPageNumber(), text, x, right, y, self.font[1]))
+            super().drawString(x, y, text, **how)
+
+        def line(self, x1: float, y1: float, x2: float, y2: float) -> None:
+            if (x1, x2) == (pdf.LEFT, pdf.RIGHT):
+                found.rules.append((self.getPageNumber(), y1))
+            super().line(x1, y1, x2, y2)
+
+    monkeypatch.setattr(pdf, "Canvas", NotingCanvas)
     return found
 
 
@@ -165,8 +170,7 @@ class TestThePDF:
     )
     def test_writes_no_text_over_another_or_off_the_page(
         self,
-        places: list[Place],
-        rules: list[tuple[int, float]],
+        drawn: Drawn,
         lines: int,
         corrections: int,
         address_lines: int,
@@ -180,12 +184,14 @@ class TestThePDF:
             "lines": make_statement(lines).lines[:-1] + make_corrections(corrections),
         }
         render_pdf(make_statement(**changes))
-        for place, one in enumerate(places):
+        assert drawn.places
+        assert drawn.rules
+        for place, one in enumerate(drawn.places):
             assert pdf.LEFT <= one.left < one.right <= pdf.RIGHT + 1e-6, one
             assert 0 < one.y <= pdf.TOP + 4, one
-            for other in places[:place]:
+            for other in drawn.places[:place]:
                 assert not one.touches(other), (one, other)
-            assert not any(one.is_struck_by(rule) for rule in rules), one
+            assert not any(one.is_struck_by(rule) for rule in drawn.rules), one
 
     @pytest.mark.parametrize("name", ["Łódź Sp. z o.o.", "東京電力", "=1+1", "a" * 200, "", "\u202eevil", "🔋"])
     def test_takes_any_name(self, name: str) -> None:

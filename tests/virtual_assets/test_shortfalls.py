@@ -10,9 +10,9 @@ import pytest
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.virtual_assets.backing.shortfall import (
     Shortfalls,
-    _join_shortfalls,
-    _sum_shortfalls,
+    join_shortfalls,
     shortfall_intervals,
+    sum_shortfalls,
 )
 from gridloom.virtual_assets.backing.store import ShortfallInterval
 from gridloom.virtual_assets.model import Promise
@@ -50,7 +50,7 @@ class TestAShortfall:
         by_battery: tuple[float, float],
     ) -> None:
         remaining = {1: np.array([first]).T, 2: np.array([second]).T}
-        found = _sum_shortfalls([promise(1, 0.25), promise(2, 0.75)], remaining, 40, 41, (1000.0, 1000.0))
+        found = sum_shortfalls([promise(1, 0.25), promise(2, 0.75)], remaining, 40, 41, (1000.0, 1000.0))
         assert found.missing == pytest.approx([missing])
         assert [found.by_battery[key][0] for key in (1, 2)] == pytest.approx(by_battery)
 
@@ -88,7 +88,7 @@ class TestIntervalsOfShortfalls:
         intervals = [before, *within, after]
         computed = np.array([0.1, 0.2])[: max(0, end - 44)]
         rest = Shortfalls(44, computed, {2: computed}) if len(computed) else None
-        found = _join_shortfalls(intervals, rest, first, end, sealed=44)
+        found = join_shortfalls(intervals, rest, first, end, sealed=44)
         assert found.first == first
         assert found.missing.tolist() == missing
         assert found.by_battery[2].tolist() == of_second

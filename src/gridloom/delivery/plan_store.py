@@ -126,6 +126,11 @@ _array_cache: dict[str, tuple[UUID, Arrays]] = {}
 """By zone, what the last run of this process has stored, under that run's id: a row with the same id needs no read."""
 
 
+def forget_arrays() -> None:
+    """So that the next run of each zone reads its plan, as in a process that has not run it before."""
+    _array_cache.clear()
+
+
 def _cached_arrays(zone: str, run_id: UUID | None) -> Arrays | None:
     known_id, arrays = _array_cache.get(zone, (None, None))
     return arrays if run_id is not None and run_id == known_id else None

@@ -85,14 +85,14 @@ async def read_dispatch(request: Request, physical_asset_id: UUID, query: Dispat
     etag = f"{dispatch.version}-{last}" if last else str(dispatch.version)
     if request.accepts != JSON:
         table = stream_table(
-            request.accepts, SCHEMA, _stream_batches(dispatch, acknowledged), file_name=f"dispatch-{physical_asset_id}"
+            request.accepts, SCHEMA, stream_dispatch(dispatch, acknowledged), file_name=f"dispatch-{physical_asset_id}"
         )
         return Response(table, etag=etag)
-    body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids, acknowledged)
+    body = await asyncio.to_thread(dispatch_json, physical_asset_id, dispatch, ids, acknowledged)
     return Response(Content(body, JSON), etag=etag)
 
 
-def _dispatch_json(
+def dispatch_json(
     asset_id: UUID,
     dispatch: DispatchSeries,
     ids: Mapping[int, UUID],
@@ -125,7 +125,7 @@ def _round_value(value: float) -> float:
     return round(float(value), 6) + 0.0
 
 
-async def _stream_batches(
+async def stream_dispatch(
     dispatch: DispatchSeries, acknowledged: Mapping[int, LatestAcknowledgement]
 ) -> AsyncIterator[pa.RecordBatch]:
     planned = dispatch.is_planned

@@ -27,7 +27,7 @@ _ENTROPY_BATCH_BYTES = 1024
 _FRESH_SHIFT = 8 * _FRESH_BYTES - (_TAIL_BITS - 1)  # a clear top bit leaves room to count up within the millisecond
 
 
-class _Sequence:
+class IdentifierSequence:
     """The last identifier given out: its milliseconds since 1970 and its tail."""
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class _Sequence:
         return int.from_bytes(self._drawn[start:end], "big")
 
 
-_sequence = _Sequence()
+_sequence = IdentifierSequence()
 
 
 def _reset_after_fork() -> None:
     """A forked process must not wait for a lock that a thread of its parent held."""
     global _sequence
-    _sequence = _Sequence()
+    _sequence = IdentifierSequence()
 
 
 if hasattr(os, "register_at_fork"):

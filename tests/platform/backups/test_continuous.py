@@ -16,7 +16,7 @@ import pytest
 from tests.platform.backups.test_versions import ANOTHER_SERVER
 
 from gridloom.platform.backups import continuous
-from gridloom.platform.backups.continuous import _base_before, back_up_continuously, receive_until_signalled, restore_to
+from gridloom.platform.backups.continuous import back_up_continuously, base_before, receive_until_signalled, restore_to
 from gridloom.platform.database.server.embedded import EmbeddedPostgres
 from gridloom.platform.database.server.processes import EmbeddedPostgresError
 from gridloom.platform.database.service_database import CommandError
@@ -83,7 +83,7 @@ class TestACopy:
         for name in ("base-20260301T000000Z", "base-20260302T000000Z", "base-20260303T000000Z", "base-of-mine"):
             (tmp_path / name).mkdir()
         for day, hour, expected in ((2, 12, "base-20260302T000000Z"), (3, 0, "base-20260303T000000Z")):
-            assert _base_before(tmp_path, datetime(2026, 3, day, hour, tzinfo=UTC)).name == expected
+            assert base_before(tmp_path, datetime(2026, 3, day, hour, tzinfo=UTC)).name == expected
 
 
 class TestAHomeThatIsFilled:

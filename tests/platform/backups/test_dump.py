@@ -35,7 +35,7 @@ class TestAParameterThatTheServerLacks:
         )
         rows = b"COPY public.note (text) FROM stdin;\nSET sail = 1\n\\.\n"
         target = io.BytesIO()
-        dump._copy_statements(
+        dump.copy_statements(
             io.BytesIO(kept + b"SET transaction_timeout = 0;\n" + rows), target, frozenset({"statement_timeout"})
         )
         assert target.getvalue() == kept + rows
@@ -121,7 +121,7 @@ class TestABackup:
             connection = await asyncpg.connect(url)
             rows = await connection.fetch("select name from organisation order by name")
             await connection.close()
-            program = dump._programs_for
+            program = dump.programs_for
             read = [await asyncio.to_thread(program, url) / "pg_restore", "--data-only", "--table=organisation", "-f-"]
             copied = (await asyncio.to_thread(subprocess.check_output, [*read, str(file)])).decode()
         assert [row["name"] for row in rows] == ["Before the copy", "Behind the copy", "Long known"]

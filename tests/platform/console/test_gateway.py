@@ -18,7 +18,7 @@ from gridloom.kernel.problem import PayloadTooLarge
 from gridloom.platform.console import sessions as console_sessions
 from gridloom.platform.console.application import ConsoleMiddleware
 from gridloom.platform.console.batch import Batch, answer_batch, read_batch
-from gridloom.platform.console.gateway import _rewrite_headers
+from gridloom.platform.console.gateway import rewrite_headers
 from gridloom.platform.console.sessions import ConsoleSessions
 from gridloom.platform.events import stream as event_stream
 from gridloom.platform.http.application import Application
@@ -217,9 +217,9 @@ class TestAPassedOnCall:
 
 class TestTheHeadersOfAnAnswer:
     def test_keep_it_out_of_the_browser_unless_it_says_how_long_it_lasts(self):
-        kept = dict(_rewrite_headers([(b"content-type", b"text/csv"), (b"cache-control", b"max-age=60")]))
+        kept = dict(rewrite_headers([(b"content-type", b"text/csv"), (b"cache-control", b"max-age=60")]))
         assert kept[b"cache-control"] == b"max-age=60"
-        assert dict(_rewrite_headers([(b"content-type", b"text/csv")]))[b"cache-control"] == b"no-store"
+        assert dict(rewrite_headers([(b"content-type", b"text/csv")]))[b"cache-control"] == b"no-store"
 
     def test_lead_back_into_the_gateway_and_carry_no_credentials(self):
         given = [
@@ -227,7 +227,7 @@ class TestTheHeadersOfAnAnswer:
             (b"location", b"/webhooks/1"),
             *((b"set-cookie", b"a=b"), (b"www-authenticate", b"Bearer")),
         ]
-        found = dict(_rewrite_headers(given))
+        found = dict(rewrite_headers(given))
         assert found[b"link"] == (
             b'</console/api/auctions?after=x>; rel="next", <https://elsewhere.example/x>; rel="help"'
         )
@@ -235,7 +235,7 @@ class TestTheHeadersOfAnAnswer:
         assert not {b"set-cookie", b"www-authenticate"} & found.keys()
         assert found[b"x-content-type-options"] == b"nosniff"
         assert found[b"content-security-policy"] == b"default-src 'none'; frame-ancestors 'none'; sandbox"
-        assert dict(_rewrite_headers([(b"location", b"https://elsewhere.example/")]))[b"location"].startswith(b"https")
+        assert dict(rewrite_headers([(b"location", b"https://elsewhere.example/")]))[b"location"].startswith(b"https")
 
 
 class TestAnotherSite:

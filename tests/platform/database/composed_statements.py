@@ -15,8 +15,8 @@ from gridloom.settlements import sql as settlements
 from gridloom.settlements.measures import AGGREGATED_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
 
-LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
-AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._ANSWERS)
+LAST_ROWS = (audit.ENTRIES, events.OUTBOX_ROWS, idempotency.ANSWERS)
+AT_ONCE = (organisations.ORGANISATIONS, audit.ENTRIES, idempotency.ANSWERS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
 
 COMPOSED = {
@@ -48,8 +48,8 @@ COMPOSED = {
     "platform/database/commit/insert_target.py:insert": lambda: [
         target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}
     ],
-    "platform/database/commit/deferred_rows.py:_compose_statement": lambda: [
-        deferred_rows._compose_statement(tuple((target, 2) for target in targets))
+    "platform/database/commit/deferred_rows.py:compose_statement": lambda: [
+        deferred_rows.compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gridloom.platform.database import emptying, nodes
+from gridloom.platform.database import emptying
 from gridloom.platform.database.citus import Placement, TableKind
 from gridloom.platform.database.migrate import MigrationError, read_migrations
 from gridloom.platform.database.nodes import WorkerNode, read_worker_nodes
@@ -48,7 +48,7 @@ class TestWorkerNodes:
         assert dict(zip(groups, tables, strict=True))["asset"] == "physical_asset_parameters", "the first of its group"
         is_distributed = False
         assert await read_worker_nodes(db) == ()
-        assert set(nodes._FIRST_OF_GROUP) == {"asset", "organisation", "auction"}
+        assert set(groups) == {"asset", "organisation", "auction"}
 
 
 class TestEmptying:

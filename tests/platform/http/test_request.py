@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from gridloom.kernel.problem import PreconditionRequired
-from gridloom.platform.http import request as requests
 from gridloom.platform.http.request import Request
 from gridloom.platform.http.shares import Shares
 
@@ -45,40 +44,6 @@ class TestACondition:
 
 
 class TestTheTransactionOfARequest:
-    @pytest.fixture
-    def done(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """What happens, in its order."""
-        found: list[str] = []
-
-        def note(name: str, answer: Any = None) -> Any:
-            def call(*_: Any, **__: Any) -> Any:
-                found.append(name)
-                return answer
-
-            return call
-
-        def note_later(name: str, answer: Any = None) -> Any:
-            async def call(*_: Any, **__: Any) -> Any:
-                found.append(name)
-                return answer
-
-            return call
-
-        transaction = SimpleNamespace(
-            start=note_later("start"), commit=note_later("commit"), rollback=note_later("rollback")
-        )
-        connection = SimpleNamespace(transaction=lambda: transaction)
-        physical = SimpleNamespace(is_closed=lambda: False, terminate=note("terminate"))
-        monkeypatch.setattr(requests, "acquire", note_later("acquire", connection))
-        monkeypatch.setattr(requests, "give_back", note_later("give back"))
-        monkeypatch.setattr(requests, "begin_deferring", note("defer"))
-        monkeypatch.setattr(requests, "flush_deferred", note_later("flush"))
-        monkeypatch.setattr(requests, "run_callbacks", note("callbacks"))
-        monkeypatch.setattr(requests, "discard_callbacks", note("discard callbacks"))
-        monkeypatch.setattr(requests, "discard_deferred", note("discard rows"))
-        monkeypatch.setattr(requests, "underlying_connection", lambda _: physical)
-        return found
-
     def test_is_none_before_it_begins(self) -> None:
         with pytest.raises(AssertionError, match="begin"):
             _ = request_with().db

@@ -20,7 +20,7 @@ from gridloom.platform.webhooks import dispatcher
 from gridloom.platform.webhooks.deliver import deliver
 from gridloom.platform.webhooks.delivery_store import (
     LeasedDelivery,
-    _claim_deliveries,
+    claim_deliveries,
     disable,
     lease_due,
     list_receivers,
@@ -191,7 +191,7 @@ class TestWhatIsDue:
         seen = await first.fetch(
             "select organisation_id, id from webhook_delivery where organisation_id = $1", organisation_id
         )
-        taken = [len(await _claim_deliveries(db, seen, timedelta(minutes=1))) for db in (first, second)]
+        taken = [len(await claim_deliveries(db, seen, timedelta(minutes=1))) for db in (first, second)]
         assert taken == [1, 0]
 
 

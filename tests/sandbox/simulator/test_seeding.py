@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gridloom.kernel.market_time import market_day_of
-from gridloom.sandbox.simulator.seeding import OPERATOR_MAY, _past_rows
+from gridloom.sandbox.simulator.seeding import OPERATOR_MAY, past_rows
 
 pytestmark = pytest.mark.pure
 
@@ -18,7 +18,7 @@ class TestThePast:
     def test_has_imbalance_prices_of_the_days_that_are_over_and_no_others(self) -> None:
         """The last of the days is the one on which the world begins."""
         first = date(2026, 10, 23)
-        rows = _past_rows(1, first, 4)
+        rows = past_rows(1, first, 4)
         days = {
             series: sorted(
                 {market_day_of(datetime.fromisoformat(row["start"])) for row in rows if row["series"] == series}

@@ -134,10 +134,10 @@ async def _load_earlier_kw(db: Database, asset_key: int, year_first: int, first:
         measured.append(await read_recorded(db, asset_key, year_first, day_first, days, as_of))
     if day_first < first:
         measured.append(await load_measurements(db, asset_key, day_first, first, as_of))
-    return _count_power(measured, dispatched_kw)
+    return count_power(measured, dispatched_kw)
 
 
-def _count_power(measured: Sequence[Measurements], dispatched_kw: Floats) -> Floats:
+def count_power(measured: Sequence[Measurements], dispatched_kw: Floats) -> Floats:
     if not measured:
         return dispatched_kw
     mean = np.concatenate([np.nan_to_num(one.active_kw.mean) for one in measured])

@@ -170,18 +170,18 @@ def _view_energy_use(use: EnergyUse) -> BatteryEnergyUse:
 def _summarise_performance(
     performance: Performance, current: int, earned_per_mw: float | UnsetType
 ) -> tuple[dict[str, Floats], PerformanceSummary]:
-    counts = _find_counted(performance, current)
-    return _performance_columns(performance, counts), _sum_up(performance, counts, earned_per_mw)
+    counts = find_counted(performance, current)
+    return performance_columns(performance, counts), sum_up(performance, counts, earned_per_mw)
 
 
-def _find_counted(performance: Performance, current: int) -> Flags:
+def find_counted(performance: Performance, current: int) -> Flags:
     """Where the battery was to do something and that has passed, or some of it was measured already."""
     dispatch = performance.dispatch
     has_passed = np.arange(dispatch.first, dispatch.first + len(dispatch.is_planned)) < current
     return np.asarray(dispatch.is_planned & (has_passed | (performance.measured_share > 0)))
 
 
-def _performance_columns(performance: Performance, counts: Flags) -> dict[str, Floats]:
+def performance_columns(performance: Performance, counts: Flags) -> dict[str, Floats]:
     columns = {
         "dispatchedPower": performance.dispatch.power_kw,
         "plannedStateOfChargePercentage": performance.dispatch.state_of_charge_percentage,
@@ -197,7 +197,7 @@ def _performance_columns(performance: Performance, counts: Flags) -> dict[str, F
     return {name: np.round(column, 6) for name, column in columns.items()}
 
 
-def _sum_up(performance: Performance, counts: Flags, earned_per_mw: float | UnsetType) -> PerformanceSummary:
+def sum_up(performance: Performance, counts: Flags, earned_per_mw: float | UnsetType) -> PerformanceSummary:
     asked_kw = performance.dispatch.power_kw[counts]
     delivered_kw = np.clip(performance.counted_kw[counts] * np.sign(asked_kw), 0.0, np.abs(asked_kw))
     asked_kwh = QUARTER_HOUR_H * float(np.abs(asked_kw).sum())

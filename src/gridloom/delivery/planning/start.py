@@ -69,7 +69,7 @@ def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh:
     path_kwh = owned_kwh[:, None] + np.cumsum(wanted_kwh, axis=1)
     if ((path_kwh >= low_kwh - POWER_TOLERANCE_KW) & (path_kwh <= high_kwh + POWER_TOLERANCE_KW)).all():
         return zone
-    low_kwh, high_kwh = _look_ahead(low_kwh, high_kwh, wanted_kwh)
+    low_kwh, high_kwh = look_ahead(low_kwh, high_kwh, wanted_kwh)
     moved_kwh = np.zeros_like(wanted_kwh)
     for index in range(wanted_kwh.shape[1]):
         # Never further out of bounds than it is.
@@ -84,7 +84,7 @@ def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh:
     return replace(zone, limits=replace(limits, own_kw=own_kw), share_energy_changes_kwh=changes_kwh)
 
 
-def _look_ahead(low_kwh: Floats, high_kwh: Floats, wanted_kwh: Floats) -> tuple[Floats, Floats]:
+def look_ahead(low_kwh: Floats, high_kwh: Floats, wanted_kwh: Floats) -> tuple[Floats, Floats]:
     """Bounds from which the schedule can keep those of every later period: only what it discharges in between makes
     room, and only what it charges fills up."""
     low_kwh, high_kwh = low_kwh.copy(), high_kwh.copy()

@@ -137,7 +137,7 @@ async def create_backtest(request: Request, body: NewBacktest) -> Response[Backt
 
     A job runs it. The newest hundred of an organisation are kept.
     """
-    start, end = _days_of(body)
+    start, end = requested_days(body)
     _check_stages(body.stages or [])
     await _demand_prices(request, start, end)
     now, asked = await real_now(request.db), body.battery
@@ -187,7 +187,7 @@ def _check_stages(stages: Sequence[Stage]) -> None:
         raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}.", faults)
 
 
-def _days_of(body: NewBacktest) -> tuple[date, date]:
+def requested_days(body: NewBacktest) -> tuple[date, date]:
     faults = []
     days: list[date] = []
     for name, text in (("start", body.start), ("end", body.end)):

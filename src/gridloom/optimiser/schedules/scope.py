@@ -97,7 +97,7 @@ async def load_optimisation_scope(
     reasons = find_reasons(asset, all_blocks, inputs, start).between(window.start, window.stop)
     change_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
     return OptimisationScope(
-        asset, first, end, free, fixed_kw, total_kw[window], _relax_to_reachable(programme), change_after_kwh, reasons
+        asset, first, end, free, fixed_kw, total_kw[window], relax_to_reachable(programme), change_after_kwh, reasons
     )
 
 
@@ -136,7 +136,7 @@ def _cycle_limit(rule: CycleBudget, fixed_kw: Floats, total_kw: Floats, window: 
     return CycleLimit(groups - first, np.maximum(left_kwh, fixed_kwh))
 
 
-def _relax_to_reachable(programme: BatteryProgramme) -> BatteryProgramme:
+def relax_to_reachable(programme: BatteryProgramme) -> BatteryProgramme:
     """Where lost capacity has left more in store than fits, what cannot be given away in time may stay."""
     eta_c, eta_d = programme.charge_efficiency, programme.discharge_efficiency
     fall_kwh = programme.max_kw * np.where(programme.max_kw < 0, eta_c, 1 / eta_d) * programme.step_h

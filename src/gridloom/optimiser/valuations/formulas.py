@@ -195,10 +195,10 @@ def _closed_days(table: DayTable, first: date, offer: AuctionedBattery, basis: B
         expected = prices
         if basis is Basis.POLICY:
             expected = from_96_quarters(forecaster.forecast(index)[0], day)
-        yield _closed_value(planner, offer, prices, expected)
+        yield closed_value(planner, offer, prices, expected)
 
 
-def _closed_value(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
+def closed_value(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
     end = len(prices) if offer.ends_at_midnight else min(offer.end_quarter, len(prices))
     hours = slice(min(offer.start_quarter, end - 1), end)
     return _plan_closed(planner, offer, prices[hours], expected[hours])

@@ -18,7 +18,7 @@ _COLUMNS = """organisation_id, id, subject_organisation_id, actor_id, actor_kind
   status, address, request_id, details"""
 ENTRY = f"audit_log ({_COLUMNS})"
 """Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
-_ENTRIES = InsertTarget.of_columns("audit_log", _COLUMNS)
+ENTRIES = InsertTarget.of_columns("audit_log", _COLUMNS)
 
 
 def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
@@ -41,7 +41,7 @@ def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
 
 async def insert_entry(db: Database, entry: NewAuditRecord) -> None:
     """Together with what else the transaction writes last."""
-    await defer_insert(db, _ENTRIES, entry_row(entry))
+    await defer_insert(db, ENTRIES, entry_row(entry))
 
 
 _LIST = NamedStatement("""

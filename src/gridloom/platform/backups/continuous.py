@@ -94,7 +94,7 @@ def restore_to(home: Path, directory: Path, instant: datetime) -> None:
     server = EmbeddedPostgres(home)
     if server.data.exists():
         raise CommandError(f"{server.data} exists. Restore into a new home: set GRIDLOOM_HOME to a new directory.")
-    base = _base_before(directory, instant)
+    base = base_before(directory, instant)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = server.data.with_name("postgres.new")
     if new.exists():
@@ -148,7 +148,7 @@ async def _await_promotion(dsn: str) -> None:
     raise EmbeddedPostgresError("The log was not replayed within ten minutes.")
 
 
-def _base_before(directory: Path, instant: datetime) -> Path:
+def base_before(directory: Path, instant: datetime) -> Path:
     known = []
     for path in directory.glob("base-*"):
         with suppress(ValueError):

@@ -127,7 +127,7 @@ def _pipe_statements(dsn: str, file: Path, read: list[str], newest: Binaries) ->
         assert source.stdout is not None
         assert target.stdin is not None
         try:
-            _copy_statements(source.stdout, target.stdin, known)
+            copy_statements(source.stdout, target.stdin, known)
             # Nothing is committed before psql has read to the end: a dump that breaks off must not end the input.
             if source.wait() != 0:
                 target.kill()
@@ -141,7 +141,7 @@ def _pipe_statements(dsn: str, file: Path, read: list[str], newest: Binaries) ->
             raise CommandError(f"{file} was not restored, and nothing was changed. {' '.join(detail[:3])}")
 
 
-def _copy_statements(source: IO[bytes], target: IO[bytes], known_parameters: frozenset[str]) -> None:
+def copy_statements(source: IO[bytes], target: IO[bytes], known_parameters: frozenset[str]) -> None:
     """Copy SQL; in its preamble leave out parameters that the server does not have."""
     for line in source:
         if line.startswith(b"SET ") and line[4:].split()[0].decode() not in known_parameters:
@@ -183,7 +183,7 @@ def _run_dump(dsn: str, file: Path, snapshot: str | None = None) -> None:
 
 
 def _run_tool(dsn: str, program: str, *arguments: str) -> None:
-    command = [_programs_for(dsn) / program, *arguments]
+    command = [programs_for(dsn) / program, *arguments]
     done = subprocess.run(  # noqa: S603
         command, check=False, capture_output=True, text=True, env=client_environment(dsn)
     )
@@ -191,7 +191,7 @@ def _run_tool(dsn: str, program: str, *arguments: str) -> None:
         raise CommandError(f"{program} failed: {done.stderr.strip()}")
 
 
-def _programs_for(dsn: str) -> Binaries:
+def programs_for(dsn: str) -> Binaries:
     """The programs of the server's own major version where this machine has them: its `pg_restore` reads their dumps.
 
     A newer client can dump an older server, but the older server's own tools cannot read that file.

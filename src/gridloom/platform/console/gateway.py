@@ -73,11 +73,11 @@ def _inner_path(path: str) -> str:
 
 async def _send_through(send: Send, message: dict[str, Any]) -> None:
     if message["type"] == "http.response.start":
-        message = {**message, "headers": _rewrite_headers(message["headers"])}
+        message = {**message, "headers": rewrite_headers(message["headers"])}
     await send(message)
 
 
-def _rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Links lead back into the gateway; nothing is kept by the browser or shown as a page."""
     outward = []
     for name, value in headers:

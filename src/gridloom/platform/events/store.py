@@ -45,7 +45,7 @@ _COLUMNS = (
 )
 OUTBOX = f"event_outbox ({', '.join(name for name, _ in _COLUMNS)})"
 """Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
-_OUTBOX_ROWS = InsertTarget("event_outbox", _COLUMNS)
+OUTBOX_ROWS = InsertTarget("event_outbox", _COLUMNS)
 
 
 def outbox_row(event: NewEvent) -> tuple[object, ...]:
@@ -64,7 +64,7 @@ async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
     """A few together with what else the transaction writes last; many by a statement of their own."""
     if len(events) <= FEW:  # by far the most
         rows = [outbox_row(event) for event in events]
-        await defer_insert(db, _OUTBOX_ROWS, *rows)
+        await defer_insert(db, OUTBOX_ROWS, *rows)
         return [cast(UUID, row[0]) for row in rows]
     await flush_deferred(db)  # events keep the order in which they were emitted
     ids = [uuid7() for _ in events]

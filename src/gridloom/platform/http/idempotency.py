@@ -22,7 +22,7 @@ MAX_KEY = 255
 
 
 _COLUMNS: Final = dict.fromkeys(("caller_key", "key_digest", "fingerprint", "status", "headers", "body"), "{}")
-_ANSWERS: Final = InsertTarget(
+ANSWERS: Final = InsertTarget(
     "idempotency",
     tuple(_COLUMNS.items()),
     """on conflict (caller_key, key_digest) do update
@@ -110,12 +110,12 @@ class IdempotencyScope:
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
         headers = orjson.dumps(answer.headers).decode()
         row = (self._caller_key, self._digest, self._fingerprint, answer.status, headers, body)
-        await defer_insert(db, _ANSWERS, row)
+        await defer_insert(db, ANSWERS, row)
 
 
 def is_key_conflict(error: asyncpg.IntegrityConstraintViolationError) -> bool:
     """Whether a statement was broken off because an earlier attempt under its key is running or has its answer."""
-    return error.table_name == _ANSWERS.table
+    return error.table_name == ANSWERS.table
 
 
 def fingerprint_of(method: str, target: str, body: bytes) -> bytes:

@@ -207,13 +207,13 @@ async def lease_due(
             """,
             most, list(busy), list(busy_organisations),
         )  # fmt: skip
-        claimed = await _claim_deliveries(db, due, lease)
+        claimed = await claim_deliveries(db, due, lease)
         if claimed or not due:
             return claimed
     return []
 
 
-async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[LeasedDelivery]:
+async def claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[LeasedDelivery]:
     """The deliveries whose lease this process still holds."""
     ids: dict[UUID, list[UUID]] = {}
     for row in due:

@@ -181,12 +181,12 @@ async def _publish_past(operator: ApiSession, memory: SimulatorState, start: dat
     """All that the market has published until the world begins, so that forecasts and back-tests work at once."""
     today = market_day_of(start)
     first = today - timedelta(days=PAST_DAYS)
-    rows = await asyncio.to_thread(_past_rows, memory.seed_of(today), first, PAST_DAYS + 1)
+    rows = await asyncio.to_thread(past_rows, memory.seed_of(today), first, PAST_DAYS + 1)
     for low in range(0, len(rows), ROWS_A_REQUEST):
         await publishing.publish(operator, rows[low : low + ROWS_A_REQUEST])
 
 
-def _past_rows(seed: int, first: date, days: int) -> list[dict[str, Any]]:
+def past_rows(seed: int, first: date, days: int) -> list[dict[str, Any]]:
     prices = DayAhead(seed).many_days(first, days)
     rows: list[dict[str, Any]] = []
     for number, of_day in enumerate(prices):

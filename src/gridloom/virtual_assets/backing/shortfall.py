@@ -35,7 +35,7 @@ class Shortfalls:
     by_battery: Mapping[int, Floats]
 
 
-def _sum_shortfalls(
+def sum_shortfalls(
     promises: Sequence[Promise],
     remaining_of: Mapping[int, Floats | None],
     first: int,
@@ -112,18 +112,18 @@ async def load_shortfalls_of_each(
         rest = None
         if start < closed:
             here = slice(start - base, closed - base)
-            rest = _sum_shortfalls(
+            rest = sum_shortfalls(
                 asset.promises,
                 {key: None if part is None else part[:, here] for key, part in remaining.items()},
                 start,
                 closed,
                 (asset.terms.charge_kw, asset.terms.discharge_kw),
             )
-        found[asset.key] = _join_shortfalls(intervals.get(asset.key, ()), rest, low, high, sealed)
+        found[asset.key] = join_shortfalls(intervals.get(asset.key, ()), rest, low, high, sealed)
     return found
 
 
-def _join_shortfalls(
+def join_shortfalls(
     intervals: Sequence[ShortfallInterval], rest: Shortfalls | None, first: int, end: int, sealed: int
 ) -> Shortfalls:
     """The sealed intervals before `sealed`, and the rest of the periods whose gates have closed."""
@@ -149,4 +149,4 @@ async def _compute_shortfalls(db: Database, asset: VirtualAsset, first: int, end
     keys = [promise.physical_asset_key for promise in asset.promises]
     capacities = await load_firm_capacity(db, keys, first, end)
     remaining = {key: remaining_fraction(one, first, end) for key, one in capacities.items()}
-    return _sum_shortfalls(asset.promises, remaining, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))
+    return sum_shortfalls(asset.promises, remaining, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))

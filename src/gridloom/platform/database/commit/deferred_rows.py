@@ -77,14 +77,14 @@ async def _write_rows(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) ->
         async with nullcontext() if connection.is_in_transaction() else connection.transaction():
             await _write_each(db, rows)
         return
-    statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
+    statement = compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
     await db.execute(statement, *_list_values(by_target))
 
 
 async def _write_each(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) -> None:
     """The rows of each table by a statement of its own."""
     for target, own in _group_rows(rows).items():
-        await db.execute(_compose_statement(((target, len(own)),)), *(value for row in own for value in row))
+        await db.execute(compose_statement(((target, len(own)),)), *(value for row in own for value in row))
 
 
 def _group_rows(rows: Iterable[tuple[InsertTarget, Row]]) -> dict[InsertTarget, list[Row]]:
@@ -99,7 +99,7 @@ def _list_values(by_target: Mapping[InsertTarget, Sequence[Row]]) -> list[object
 
 
 @lru_cache(maxsize=256)
-def _compose_statement(parts: tuple[tuple[InsertTarget, int], ...]) -> str:
+def compose_statement(parts: tuple[tuple[InsertTarget, int], ...]) -> str:
     inserts, before = [], 0
     for target, rows in parts:
         inserts.append(target.insert(rows, before))

@@ -20,7 +20,7 @@ from gridloom.platform.identity.store.revocations import notify_revoked, organis
 
 _PLATFORM_LOCK: Final = 7_108_004
 _INSERTED: Final = ("id", "name", "kind", "version", "created_at", "updated_at")
-_ORGANISATIONS: Final = InsertTarget("organisation", [(name, "{}") for name in _INSERTED])
+ORGANISATIONS: Final = InsertTarget("organisation", [(name, "{}") for name in _INSERTED])
 _ORGANISATION: Final = """
 select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
        allowed_networks, telemetry_quota_bytes, address
@@ -36,7 +36,7 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
 
 async def insert_organisation(db: Database, organisation: Organisation) -> None:
     """Together with what else the change writes last; no other transaction finds it before."""
-    await defer_insert(db, _ORGANISATIONS, tuple(getattr(organisation, name) for name in _INSERTED))
+    await defer_insert(db, ORGANISATIONS, tuple(getattr(organisation, name) for name in _INSERTED))
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:

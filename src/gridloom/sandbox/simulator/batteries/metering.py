@@ -129,7 +129,7 @@ def run_orders(scene: StepContext, orders: Orders) -> Metered:
     short_kwh = orders.planned_kwh - np.array(memory.energy_kwh)
     owed_kwh = np.where(np.isnan(short_kwh), memory.owed_kwh, short_kwh)
     upkeep_kw = np.repeat(_plan_upkeep(owed_kwh, orders), MINUTES_A_PERIOD, axis=1)
-    available = _find_available(memory, orders.start, minutes)
+    available = find_available(memory, orders.start, minutes)
     state, simulated = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
     draws = random_streams.stream(
         scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp())
@@ -163,7 +163,7 @@ def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
     return upkeep
 
 
-def _find_available(memory: SimulatorState, start: datetime, minutes: int) -> np.ndarray:
+def find_available(memory: SimulatorState, start: datetime, minutes: int) -> np.ndarray:
     """The available fraction of each battery; an outage counts whether it was announced or not."""
     available = np.ones((len(BATTERIES), minutes))
     for outage in memory.outages:
