@@ -23,7 +23,7 @@ from gridloom.kernel.market_stages import (
     STAGES,
     Stage,
 )
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import block_window, market_day_window
 from gridloom.optimiser.backtests.market_history import MarketHistory
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy
@@ -119,6 +119,10 @@ class TestABudgetOfAYear:
         assert 6.0 <= cycles <= 8.0 + 1e-6
 
 
+SIZES = {"IDA1_DE_LU": 20.0, "IDA2_DE_LU": 15.0, "IDA3_DE_LU": 15.0}
+"""The deviation of each intraday auction's prices from the shape of the day."""
+
+
 def auction_rows(series: str, days: range, today: date, size: float) -> list[dict[str, Any]]:
     rng, rows = np.random.default_rng(5), []
     for ahead in days:
@@ -130,6 +134,37 @@ def auction_rows(series: str, days: range, today: date, size: float) -> list[dic
             value = round(price + float(rng.normal(0, size)), 2)
             rows.append({"series": series, "start": begins.isoformat(), "end": end.isoformat(), "price": value})
     return rows
+
+
+def capacity_rows(series: str, days: range, today: date, level: float) -> list[dict[str, Any]]:
+    """A price for each block of four hours."""
+    rng, rows = np.random.default_rng(5), []
+    for ahead in days:
+        for start_hour in range(0, 24, 4):
+            window = block_window(today + timedelta(days=ahead), start_hour, start_hour + 4)
+            price = round(float(rng.uniform(level / 2, level)), 2)
+            rows.append(
+                {"series": series, "start": window.start.isoformat(), "end": window.end.isoformat(), "price": price}
+            )
+    return rows
+
+
+async def replay(trader: Any) -> list[dict[str, Any]]:
+    """Five days at all stages, under a limit of cycles in a year."""
+    battery = {"ratedPower": 1000, "energyCapacity": 2000, "chargeEfficiency": 0.943, "dischargeEfficiency": 0.943}
+    asked = {
+        "start": "2026-03-24",
+        "end": "2026-03-29",
+        "policy": "MEAN_7_DAYS",
+        "battery": {**battery, "annualCycleLimit": 4},
+        "stages": list(STAGES),
+    }
+    answer = await trader.post("/backtests", json=asked)
+    assert answer.status_code == 202, answer.text
+    path = answer.headers["location"]
+    done = await ended(trader, path)
+    assert done["status"] == "DONE", done
+    return list((await trader.get(f"{path}/days")).json())
 
 
 class TestABacktestByStage:
@@ -174,6 +209,33 @@ class TestABacktestByStage:
             columns = pq.read_table(BufferReader(table.content)).to_pydict()
             assert columns["ida1"] == [day["ida1"] for day in days]
             assert columns["dayAhead"] == [day["dayAhead"] for day in days]
+
+    async def test_decides_by_prices_as_they_stood_at_its_gates(
+        self, fresh_app: Callable[..., Awaitable[Application]]
+    ) -> None:
+        """Garbage comes weeks later for every series and day: it is paid, where auctions are, and changes no plan."""
+        today = date(2026, 2, 1)
+        edge = await fresh_app(market_day_window(today).start)
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            late = range(44, 57)
+            rows = auction_rows("DAY_AHEAD_DE_LU", range(57), today, 0.0)
+            rows += [row for series, size in SIZES.items() for row in auction_rows(series, late, today, size)]
+            rows += [row for series in CAPACITY for row in capacity_rows(series, late, today, 12)]
+            assert (await operator.post("/reference-prices", json=rows, timeout=120)).status_code == 200
+            for days in (30, 60):
+                moved = {"now": market_day_window(today + timedelta(days=days)).start.isoformat()}
+                assert (await operator.put("/sandbox/clock", json=moved, timeout=120)).status_code == 200
+            before = await replay(operator)
+            rng = np.random.default_rng(9)
+            garbage = [{**row, "price": round(float(rng.uniform(0, 900)), 2)} for row in rows]
+            assert (await operator.post("/reference-prices", json=garbage, timeout=120)).status_code == 200
+            after = await replay(operator)
+        decided = ("charged", "discharged", "afrr")
+        assert [[day[name] for name in decided] for day in after] == [[day[name] for name in decided] for day in before]
+        for stage in ("fcr", "dayAhead", "ida1", "ida2", "ida3"):
+            assert any(day[stage] for day in before), stage
+            assert [day[stage] for day in after] != [day[stage] for day in before], stage
 
     @pytest.mark.parametrize(
         ("stages", "pointer"),

@@ -63,6 +63,12 @@ def gate_of(stage: Stage, delivery_day: date) -> datetime:
     return datetime.combine(delivery_day - timedelta(days=days), at, tzinfo=MARKET_ZONE).astimezone(UTC)
 
 
+def gate_offset(stage: Stage) -> timedelta:
+    """The gate, counted on the market's clock from the midnight at which the delivery day starts."""
+    days, at = _GATES[stage]
+    return timedelta(days=-days, hours=at.hour, minutes=at.minute)
+
+
 def traded_window(stage: Stage, delivery_day: date) -> Window:
     """The part of the delivery day that is traded: the third intraday auction has its second half."""
     if stage is Stage.IDA3:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.kernel.market_stages import Stage, gate_offset
 from gridloom.kernel.market_time import format_instant, market_day_window, period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import PERIOD_S
@@ -16,10 +17,11 @@ from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.platform.database.pool import Database
 from gridloom.reference_prices.store import read_price_arrays
-from gridloom.reference_prices.version_store import read_prices_changed_after_planning
+from gridloom.reference_prices.version_store import read_prices_changed_after_gate
 
 DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"
 _MAX_PRICE: Final = timedelta(days=1)
+_DAY: Final = timedelta(days=1)
 
 
 class PricesMissing(Problem, status=422, title="Prices are missing"):
@@ -68,17 +70,25 @@ async def load_day_table(db: Database, series: str, until: date, days: int) -> D
 
 async def load_known_table(db: Database, series: str, table: DayTable) -> DayTable:
     """The same days as they were known when the day after each was planned: without corrections that came later."""
-    start, end = market_day_window(table.first).start, market_day_window(table.end).start
-    rows = await read_prices_changed_after_planning(db, series, start, end)
-    return await asyncio.to_thread(_put_former_prices, table, rows) if rows[0] else table
+    days = [table.true_day(index) for index in range(len(table))]
+    former = await put_former_prices(db, series, table.first, days, _DAY + gate_offset(Stage.DAY_AHEAD))
+    return table if former is None else await asyncio.to_thread(table_of, table.first, former)
 
 
-def _put_former_prices(table: DayTable, rows: tuple[list[int], list[int], list[float]]) -> DayTable:
-    counts = [quarters_of(table.first + timedelta(days=number)) for number in range(len(table))]
-    first = period_number(market_day_window(table.first).start)
-    former = np.split(spread_over_quarters(*rows, first, first + sum(counts)), np.cumsum(counts)[:-1])
-    days = [np.where(np.isnan(day), table.true_day(index), day) for index, day in enumerate(former)]
-    return table_of(table.first, days)
+async def put_former_prices(
+    db: Database, series: str, first: date, days: Sequence[Floats], gate: timedelta
+) -> list[Floats] | None:
+    """The prices of these days as they stood at a gate, counted from each day's midnight; None if none has changed."""
+    end = first + timedelta(days=len(days))
+    rows = await read_prices_changed_after_gate(
+        db, series, market_day_window(first).start, market_day_window(end).start, gate
+    )
+    if not rows[0]:
+        return None
+    counts = [len(day) for day in days]
+    begins = period_number(market_day_window(first).start)
+    former = np.split(spread_over_quarters(*rows, begins, begins + sum(counts)), np.cumsum(counts)[:-1])
+    return [np.where(np.isnan(was), day, was) for was, day in zip(former, days, strict=True)]
 
 
 def _build_table(rows: tuple[list[int], list[int], list[float]], until: date, days: int) -> DayTable:

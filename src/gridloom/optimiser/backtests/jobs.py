@@ -133,6 +133,7 @@ def run_staged_days(
             _expect_from(known, policy),
             has_foresight=policy is Policy.FORESIGHT,
             fee_eur_mwh=FEE_EUR_MWH if backtest.stages else 0.0,
+            known=None if policy is Policy.FORESIGHT else known,
         )
         return list(replay.play(first, end, start_kwh, spent, backtest.end))
 

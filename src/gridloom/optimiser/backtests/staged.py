@@ -17,7 +17,7 @@ from gridloom.kernel.market_stages import INTRADAY_STAGES, Stage
 from gridloom.optimiser.backtests.market_history import HALF_DAY, MarketHistory, block_starts
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Expectation
-from gridloom.optimiser.day_table import from_96_quarters, quarters_of
+from gridloom.optimiser.day_table import DayTable, from_96_quarters, quarters_of
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.polishing import polish
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
@@ -75,9 +75,12 @@ class StagedReplay:
         *,
         has_foresight: bool,
         fee_eur_mwh: float = FEE_EUR_MWH,
+        known: DayTable | None = None,
     ) -> None:
+        """`known` is the table as it was known day by day, by which wear is priced."""
         self._history, self._battery, self._stages = history, battery, stages
         self._expect, self._has_foresight = expect, has_foresight
+        self._known = known or history.table
         self._fee, self._hurdle = fee_eur_mwh, fee_eur_mwh if has_foresight else HURDLE_EUR_MWH
         mode = HYPOTHETICAL if has_foresight else FIRM_POWERS
         self._replanner, self._planner = Replanner(None, mode), DayPlanner(mode)
@@ -179,7 +182,7 @@ class StagedReplay:
     def _price_wear(self, index: int, account: CycleAccount) -> None:
         if index - self._wear_from < WEAR_FOR_DAYS:
             return
-        battery, table = self._battery, self._history.table
+        battery, table = self._battery, self._known
         day = table.first + timedelta(days=index)
         self._wear_from = index
         found = find_wear_price(
@@ -244,7 +247,8 @@ class StagedReplay:
         slots: list[ReserveSlot] = []
         bids, marginals = [], []
         for series, is_up in _AFRR:
-            marginal = self._history.capacity_day(series, index)
+            # What was awarded stays so whatever is corrected later.
+            marginal = self._history.capacity_day(series, index, as_known=not self._has_foresight)
             expected = self._expect_blocks(series, index, len(spans))
             if marginal is None or expected is None:
                 continue
