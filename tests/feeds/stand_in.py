@@ -86,6 +86,8 @@ class StandIn:
         self.changes: dict[tuple[str, datetime], float] = {}
         """Values that differ from the usual, by what they are of (`smard`, `energy-charts` …) and when."""
         self.calls: list[str] = []
+        self.caller_port = 0
+        """The other end of the connection of the newest call."""
         self.valid_tokens: set[str] = set()
         self.tokens_last = 1_000
         """Calls after which a token has expired."""
@@ -365,6 +367,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        self.stand_in.caller_port = self.client_address[1]
         found = self.stand_in.answer(self.command, self.path, self.headers, body)
         time.sleep(found.pause_s)
         try:

@@ -1,4 +1,4 @@
-"""Sources that misbehave on the network, a month of outages, and replicas that die: nothing wrong is ever written."""
+"""Sources that misbehave on the network, and a month of outages: nothing wrong is ever written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import running
 from tests.feeds.conftest import FeedService, Start
 from tests.feeds.stand_in import Canned, StandIn, midnight, quarters, value
-from tests.feeds.test_pulling import DAY, SERIES, at, list_day, list_events, run_now
+from tests.feeds.test_pulling import SERIES, at, list_day, list_events, run_now
 from tests.people import People
 
 LARGE = Canned(200, b"x" * 5_000_000)
@@ -140,26 +140,3 @@ async def play(service: FeedService, first: date, end: date) -> list[Any]:
             await asyncio.sleep(0.1)
     assert found["status"] == "DONE", found
     return list(await service.get(f"{path}/days"))
-
-
-class TestTwoReplicas:
-    async def test_write_a_day_once_though_one_is_stopped_at_it(self, start_feeds: Start, stand_in: StandIn) -> None:
-        service = await start_feeds(at(12, 30), feeds=())
-        stand_in.clock = lambda: at(13)
-        stand_in.faults["smard"] = lambda target: None if stand_in.calls[1:] else Canned(200, b"{}", pause_s=5)
-        async with running(service.settings):
-            answer = await service.operator.post("/feeds/smard/runs", json={})
-            async with asyncio.timeout(20):
-                while not stand_in.calls:
-                    await asyncio.sleep(0.02)
-            killed = await service.edge.pool.fetchval(
-                "select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid) "
-                "where locktype = 'advisory' and state = 'idle in transaction' and datname = current_database() limit 1"
-            )
-            assert killed
-            async with asyncio.timeout(60):
-                while (run := (await service.get("/feeds/smard/runs"))[0])["status"] not in ("DONE", "FAILED"):
-                    await asyncio.sleep(0.1)
-        assert (run["id"], run["status"]) == (answer.json()["id"], "DONE")
-        assert len(await list_day(service, DAY - timedelta(days=1))) == 96
-        assert await service.edge.pool.fetchval("select count(*) from reference_price_superseded") == 0
