@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from gridloom import wiring
@@ -22,18 +20,3 @@ class TestDependencies:
         assert [need.description for need in Dependency.registry if not need.is_provided] == []
         assert {kind.name for kind in jobs_of(*wiring.JOB_MODULES)} <= set(KINDS)
         assert {kind.name for kind in jobs_of(key_expiry, retention)} <= set(KINDS)
-
-    async def test_of_prices_that_change_are_forecasts_and_then_trades(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        done: list[Any] = []
-
-        def note(name: str) -> Any:
-            async def call(db: Any, prices: Any) -> None:
-                done.append((name, db, prices))
-
-            return call
-
-        for name in ("delete_computed_forecasts", "enqueue_trades"):
-            monkeypatch.setattr(wiring, name, note(name))
-        db: Any = "db"
-        await wiring._follow_prices(db, [])
-        assert done == [("delete_computed_forecasts", "db", []), ("enqueue_trades", "db", [])]

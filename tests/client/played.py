@@ -143,7 +143,7 @@ def play_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     monkeypatch.setenv("COLUMNS", "160")
 
     def call(command: str, known: Mapping[str, Any] = {}, typed: str = "") -> Shown:
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
         service = PlayedService({**KNOWN, **known})
         monkeypatch.setattr(
             "gridloom_client.commands.terminal.options.make_client",

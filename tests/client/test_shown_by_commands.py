@@ -6,7 +6,6 @@ import io
 import json
 from pathlib import Path
 from textwrap import dedent
-from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -920,14 +919,10 @@ class TestAnyCall:
         ],
         ids=["from standard input", "from a file", "as it was typed"],
     )
-    def test_has_its_body_byte_for_byte(
-        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, typed: str, sent: bytes
-    ):
+    def test_has_its_body_byte_for_byte(self, run: Run, tmp_path: Path, words: str, typed: str, sent: bytes):
         file = tmp_path / "points.csv"
         file.write_bytes(b"\na,b\n1,2\n")
-        piped = io.TextIOWrapper(io.BytesIO(typed.encode()))
-        monkeypatch.setattr("tests.client.played.io", SimpleNamespace(StringIO=lambda _: piped))
-        shown = run(f"call PATCH /fleets/7 {words.format(file=file)}", {"PATCH /fleets/7": echo})
+        shown = run(f"call PATCH /fleets/7 {words.format(file=file)}", {"PATCH /fleets/7": echo}, typed)
         assert [request.content for request in shown.service.requests] == [sent], shown.err
 
     def test_of_what_is_no_json_or_no_file_sends_nothing(self, run: Run, tmp_path: Path):

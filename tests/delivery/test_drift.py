@@ -21,13 +21,13 @@ from gridloom.delivery.runs.drift import (
     DAY_AHEAD_SERIES,
     TRADE_DRIFT_JOB,
     enqueue_placement,
-    enqueue_trades,
     next_noon,
 )
 from gridloom.delivery.runs.store import add_placement, put_noon, read_noons
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
 from gridloom.platform.http.application import Application
 from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.routes import PRICES_CHANGED
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
 
@@ -42,7 +42,7 @@ class TestPrices:
         async with app.pool.acquire() as connection:
             attempt = connection.transaction()
             await attempt.start()
-            await enqueue_trades(connection, prices)
+            await PRICES_CHANGED.get()(connection, prices)
             asked = await connection.fetch("select key from job where kind = $1 order by key", TRADE_DRIFT_JOB)
             await attempt.rollback()
         assert [row["key"] for row in asked] == [day.isoformat() for day in days[1:5]]

@@ -19,12 +19,12 @@ from tests.people import People
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts import computing, routes, store
-from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
 from gridloom.optimiser.forecasts.publishing import next_publication_check
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters
 from gridloom.platform.http.application import Application
 from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.reference_prices.store import put_prices
 
 
@@ -139,7 +139,7 @@ class TestTheForecast:
             try:
                 for forecast in forecasts:
                     await store.store_computed(db, DAY_AHEAD, forecast)
-                await delete_computed_forecasts(db, prices)
+                await PRICES_CHANGED.get()(db, prices)
                 found = [
                     forecast.day.day
                     for forecast in forecasts

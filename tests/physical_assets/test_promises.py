@@ -152,22 +152,7 @@ class TestTheDeliveryZone:
 
 
 class TestAChangeOfWhatABatteryCanDo:
-    @pytest.fixture
-    def told(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """The jobs that were asked for, which nobody runs."""
-        found: list[Any] = []
-
-        async def note(_: Any, kind: str, **options: Any) -> None:
-            found.append((kind, options))
-
-        monkeypatch.setattr(changes, "enqueue", note)
-        return found
-
-    async def always(self, *_: Any) -> bool:
-        return True
-
-    async def test_is_propagated_under_the_batterys_lock(self, told: list[Any]) -> None:
+    async def test_is_propagated_under_the_batterys_lock(self) -> None:
         other = LockedBatteries(frozenset({8}), datetime.now(UTC))
         with pytest.raises(AssertionError):
             await changes.enqueue_revalidation(None, other, 7)  # type: ignore[arg-type]
-        assert told == []

@@ -72,6 +72,11 @@ def refusal(kind: FactKind, body: bytes, media_type: str = JSON) -> BadRequest:
     return caught.value
 
 
+@pytest.fixture
+def three_rows_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_ROWS", 3)
+
+
 class TestEveryFormat:
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_gives_the_same_rows(self, media_type: str, write: Any) -> None:
@@ -124,9 +129,9 @@ class TestEveryFormat:
     def test_refuses_bytes_that_are_something_else(self, media_type: str, body: bytes) -> None:
         refusal(WHOLESALE_TRADES, body, media_type)
 
+    @pytest.mark.usefixtures("three_rows_at_most")
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
-    def test_takes_so_many_rows_and_no_more(self, monkeypatch: pytest.MonkeyPatch, media_type: str, write: Any) -> None:
-        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
+    def test_takes_so_many_rows_and_no_more(self, media_type: str, write: Any) -> None:
         assert len(decode_rows(FCR_AWARDS, write([AWARD] * 3), media_type)) == 3
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, write([AWARD] * 4), media_type)
@@ -146,10 +151,8 @@ class TestCrowd:
             (PARQUET, as_parquet([{"a": 1}] * 9)),
         ],
     )
-    def test_is_refused_before_it_is_unfolded(
-        self, monkeypatch: pytest.MonkeyPatch, media_type: str, body: bytes
-    ) -> None:
-        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
+    @pytest.mark.usefixtures("three_rows_at_most")
+    def test_is_refused_before_it_is_unfolded(self, media_type: str, body: bytes) -> None:
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, body, media_type)
 

@@ -12,6 +12,7 @@ from tests.exchange_notifications.test_notifications import new_asset, publish
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.kernel.market_time import floor_to_period, market_day_of
+from gridloom.physical_assets.conflicts import MAX_CONFLICTS
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=3)
 DAY = market_day_of(START)
@@ -349,6 +350,18 @@ class TestConflicts:
         )
         answer = await create(asset, start=later.isoformat(), end=(later + timedelta(hours=1)).isoformat())
         assert [(each["kind"], each["available"]) for each in answer.json()["conflicts"]] == [("SCHEDULE", 10_000)]
+
+    async def test_are_the_first_thousand_of_an_outage(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        times = [START + timedelta(minutes=15 * place) for place in range(2 * MAX_CONFLICTS + 5)]
+        rows = [{"time": time.isoformat(), "power": (-600, 600)[place % 2]} for place, time in enumerate(times)]
+        scheduled = await asset.owner.trader.put(asset.path("/schedule"), json={"schedule": rows})
+        assert scheduled.status_code == 200, scheduled.text
+        window = {"start": times[0].isoformat(), "end": times[-1].isoformat()}
+        answer = await create(asset, **window, charge=0, discharge=11_500)
+        assert [each["start"] for each in answer.json()["conflicts"]] == [
+            at(30 * number + 15) for number in range(MAX_CONFLICTS)
+        ]
 
     async def test_of_the_past_are_not_raised(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -35,18 +35,19 @@ class HealthChecks:
     parts do, other replicas do as well: readiness is DEGRADED when one of those is DOWN.
     """
 
-    def __init__(self, *required: HealthCheck) -> None:
+    def __init__(self, *required: HealthCheck, timeout_s: float = CHECK_TIMEOUT_S) -> None:
+        self.timeout_s = timeout_s
         self.checks: list[HealthCheck] = list(required)
         self._required = required
         self._asked: dict[str, asyncio.Task[Check]] = {}
 
     async def ask(self, pool: asyncpg.Pool) -> Readiness:
-        """Runs all checks concurrently, for at most `CHECK_TIMEOUT_S`. A check that hangs is not started again.
+        """Runs all checks concurrently, for at most `timeout_s`. A check that hangs is not started again.
 
         Concurrent requests share one run: each check runs once at a time.
         """
         tasks = [self._begin_check(check, pool) for check in self.checks]
-        await asyncio.wait(tasks, timeout=CHECK_TIMEOUT_S)
+        await asyncio.wait(tasks, timeout=self.timeout_s)
         checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
         is_well = all(check.status == "OK" for check in checks)
         cannot_serve = any(check.status == "DOWN" for check in checks[: len(self._required)])

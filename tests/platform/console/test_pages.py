@@ -70,20 +70,14 @@ class TestThePage:
         assert (sent[0]["status"], dict(sent[0]["headers"])[b"content-length"]) == (200, length)
         assert b"".join(message.get("body", b"") for message in sent) == b""
 
-    async def test_is_a_request_of_its_connection_until_it_is_answered(self, app, built, monkeypatch):
-        counted = []
-
-        def begin(peer):
-            counted.append(f"begin {peer[0]}")
-            return 7
-
-        monkeypatch.setattr(app.connections, "begin", begin)
-        monkeypatch.setattr(app.connections, "end", lambda key: counted.append(f"end {key}"))
+    async def test_is_a_request_of_its_connection_until_it_is_answered(self, app, built):
+        peer = ("10.9.8.7", 50_000)
         async with browser(app, built) as tab:
             for path, status in (("/console/", 200), ("/console/assets/unknown", 404)):
+                app.connections.answered_at.pop(peer, None)
                 assert (await tab.get(path)).status_code == status
-                assert counted == ["begin 10.9.8.7", "end 7"]
-                counted.clear()
+                assert peer in app.connections.answered_at
+                assert peer not in app.connections.in_progress
 
     async def test_takes_no_change(self, app, built):
         async with browser(app, built) as tab:

@@ -167,8 +167,11 @@ class TestHome:
 
 
 class TestBinaries:
-    async def test_of_this_machine_do_as_well(self, server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture(autouse=True)
+    def none_come_with_a_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    async def test_of_this_machine_do_as_well(self, server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             found = binaries.find_binaries()
         except binaries.NoPostgresBinaries:
@@ -180,7 +183,6 @@ class TestBinaries:
     def test_are_the_newest_of_this_machine_and_never_older_than_we_can_run(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         there: list[binaries.Binaries] = []
         monkeypatch.setattr(binaries, "_local_binaries", lambda: there)
         with pytest.raises(binaries.NoPostgresBinaries):

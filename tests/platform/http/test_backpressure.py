@@ -46,9 +46,14 @@ class TestAnOrganisationsShareOfBodies:
 
 
 class TestASlowBody:
-    def test_gives_way_to_another_of_its_organisation(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = [100.0]
-        monkeypatch.setattr("gridloom.platform.http.decode.body.time.monotonic", lambda: now[0])
+    @pytest.fixture
+    def now(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """What the clock shows."""
+        shown = [100.0]
+        monkeypatch.setattr("gridloom.platform.http.decode.body.time.monotonic", lambda: shown[0])
+        return shown
+
+    def test_gives_way_to_another_of_its_organisation(self, now: list[float]) -> None:
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("b") as other, budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
@@ -70,9 +75,7 @@ class TestASlowBody:
                 slow.reject_if_evicted()
             quick.reject_if_evicted()
 
-    def test_gives_way_to_another_organisation_where_the_process_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        now = [100.0]
-        monkeypatch.setattr("gridloom.platform.http.decode.body.time.monotonic", lambda: now[0])
+    def test_gives_way_to_another_organisation_where_the_process_is_full(self, now: list[float]) -> None:
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("a") as first, budget.hold("b") as second, budget.hold("c") as third:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -189,6 +189,17 @@ class DiscoveredProvider(ProviderClient):
         return {"keys": self.keys}
 
 
+def answered(monkeypatch: pytest.MonkeyPatch, answer_of: Callable[[str], tuple[int, bytes]]) -> ProviderClient:
+    """A client to whom the network brings the status and the bytes of a URL."""
+    client = ProviderClient(DiscoveredProvider())  # type: ignore[arg-type]
+
+    async def answer(_method: str, url: str, *_more: object) -> tuple[int, bytes]:
+        return answer_of(url)
+
+    monkeypatch.setattr(client, "_send_raw", answer)
+    return client
+
+
 class TestTheConfigurationOfAProvider:
     async def test_is_kept_for_few_providers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("gridloom.platform.identity.single_sign_on.provider_client.MAX_CACHED", 2)
@@ -202,11 +213,7 @@ class TestTheConfigurationOfAProvider:
     async def test_that_is_none_is_no_answer(
         self, monkeypatch: pytest.MonkeyPatch, status: int, content: bytes
     ) -> None:
-        async def answer(*_asked: object) -> tuple[int, bytes]:
-            return status, content
-
-        client = ProviderClient(DiscoveredProvider())  # type: ignore[arg-type]
-        monkeypatch.setattr(client, "_send_raw", answer)
+        client = answered(monkeypatch, lambda _: (status, content))
         with pytest.raises(ProviderUnreachable):
             await client.read_metadata(ISSUER)
 
@@ -232,12 +239,8 @@ class TestTheConfigurationOfAProvider:
             await DiscoveredProvider(**changes).read_metadata(ISSUER)
 
     async def test_is_none_where_its_keys_are_not_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        client = ProviderClient(DiscoveredProvider())  # type: ignore[arg-type]
-
-        async def answer(_method: str, url: str, *_more: object) -> tuple[int, bytes]:
-            return (404, b'{"keys": []}') if url.endswith("/keys") else (200, json.dumps(DISCOVERY).encode())
-
-        monkeypatch.setattr(client, "_send_raw", answer)
+        known = json.dumps(DISCOVERY).encode()
+        client = answered(monkeypatch, lambda url: (404, b'{"keys": []}') if url.endswith("/keys") else (200, known))
         with pytest.raises(ProviderUnreachable, match="404"):
             await client.read_metadata(ISSUER)
 

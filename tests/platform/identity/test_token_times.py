@@ -31,11 +31,6 @@ class TestACaller:
                 assert believed_s - 15 < verified.expires_at - time.monotonic() < believed_s
 
 
-def a_clock_ahead_by(seconds: float) -> SimpleNamespace:
-    """In place of the module of that name, and of one module alone: the event loop's timers go by the true one."""
-    return SimpleNamespace(monotonic=lambda: time.monotonic() + seconds)
-
-
 class TestTheKeysOfAWorker:
     @pytest.fixture
     def worker(self, monkeypatch):
@@ -84,9 +79,12 @@ class TestAReplacedSigningKey:
             assert await keyring.for_verifying(former) is not None
             until = await pool.fetchval("select verifies_until from signing_key where kid = $1", former)
             left_s = (until - await real_now(pool)).total_seconds()
-            monkeypatch.setattr(signing_key_cache, "time", a_clock_ahead_by(left_s - 5))
+            ahead_s = left_s - 5
+            # Of this module alone: the event loop's timers go by the true clock.
+            clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead_s)
+            monkeypatch.setattr(signing_key_cache, "time", clock)
             assert await keyring.for_verifying(former) is not None
-            monkeypatch.setattr(signing_key_cache, "time", a_clock_ahead_by(left_s + 1))
+            ahead_s = left_s + 1
             assert await keyring.for_verifying(former) is None
             monkeypatch.undo()
             trusted = await rotate_signing_key(pool, seal, distrust=True)

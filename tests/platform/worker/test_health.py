@@ -11,22 +11,14 @@ from gridloom.platform.webhooks.dispatcher import Dispatcher
 from gridloom.platform.worker.health import DiskSpaceCheck, standard_checks
 
 
-class TestTheCheckOfTheSequencer:
-    async def test_is_down_once_events_are_given_no_place_any_more(self, app, monkeypatch):
-        [check] = [one for one in app.resources[HealthChecks].checks if one.__name__ == "check_event_sequencer"]
+class TestTheCheckOfWhatRunsBesideRequests:
+    """The events are given no place any more, or no webhook is called."""
+
+    @pytest.mark.parametrize(("name", "runner"), [("check_event_sequencer", Sequencer), ("check_webhooks", Dispatcher)])
+    async def test_is_down_once_it_has_ended(self, app, monkeypatch, name, runner):
+        [check] = [one for one in app.resources[HealthChecks].checks if one.__name__ == name]
         assert (await check(app.pool)).status == "OK"
-        monkeypatch.setattr(Sequencer, "alive", lambda _: False)
-        assert (await check(app.pool)).status == "DOWN"
-
-
-class TestTheCheckOfWebhooks:
-    @pytest.fixture
-    def check(self, app):
-        [found] = [one for one in app.resources[HealthChecks].checks if one.__name__ == "check_webhooks"]
-        return found
-
-    async def test_is_down_where_nothing_calls_any_more(self, app, check, monkeypatch):
-        monkeypatch.setattr(Dispatcher, "alive", lambda _: False)
+        monkeypatch.setattr(runner, "alive", lambda _: False)
         assert (await check(app.pool)).status == "DOWN"
 
 

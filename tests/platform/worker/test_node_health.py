@@ -46,7 +46,6 @@ class TestReadiness:
 
         check = NodeCheck()
         monkeypatch.setattr(health, "read_worker_nodes", read)
-        monkeypatch.setattr(health, "NODES_EVERY_S", 0.0)
         checks = app.resources[HealthChecks]
         # Alone: other tests may have left the service with jobs that failed.
         monkeypatch.setattr(checks, "checks", [check.check_nodes])
