@@ -25,6 +25,7 @@ _USUAL: Final = {
     "cursor": "Where to go on: the `next_cursor` of the answer before.",
     "content_type": "The media type of a body that is bytes: CSV, NDJSON, ARROW or PARQUET.",
     "last_event_id": "Where to go on: the `place` of the last event that was received.",
+    "partial": "Whether points may be refused; where they may not, PointsRefusedError is raised.",
     "body": "Structs of `gridloom_client.inputs` or mappings with the interface's names; a frame where one is taken.",
 }
 

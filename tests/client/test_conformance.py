@@ -21,6 +21,8 @@ from gridloom_client.operations import OPERATIONS, Collection, Endpoint, Stream
 from gridloom_client.wire import field_name, parameter_name
 
 HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
+OWN = {"partial"}
+"""What the client does with an answer, of which the service is told nothing."""
 
 
 @cache
@@ -71,7 +73,7 @@ def wire_parameters(operation: Endpoint[..., Any], *, is_in_query: bool) -> dict
     return {
         name: parameter.default is parameter.empty
         for name, parameter in operation._signature.parameters.items()
-        if name not in {"self", *HEADERS, *operation._in_path} and operation.is_in_query(name) == is_in_query
+        if name not in {"self", *HEADERS, *OWN, *operation._in_path} and operation.is_in_query(name) == is_in_query
     }
 
 

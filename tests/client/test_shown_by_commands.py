@@ -288,7 +288,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
             f"/physical-assets/{BATTERY}": {"id": BATTERY, "name": "Husum", "organisationID": OURS, "eicCode": "11W"}
             | {"deliveryZone": "TenneT", "controlArea": "50Hertz", "commissionedOn": "2025-05-01"}
             | {"status": "OPERATIONAL", "parameters": {**RATED, "dailyCycleLimit": 2, "fcrLimitRatio": 0.75}},
-            f"/physical-assets/{BATTERY}/health": {"status": "OK", "stateOfCharge": 61.5},
+            f"/physical-assets/{BATTERY}/health": {"status": "OK", "stateOfCharge": 0.615},
         },
         f"""
         Husum
@@ -476,6 +476,8 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         2026-07-01 12:30  TOLLING     -5.50  Südwind
         2026-07-01 12:30  TOLLING      0.00  00000061
         Total 1,234.50 EUR
+        From your side: what you pay for auctions and tolls is taken off. What the batteries earned for all parties: \
+gridloom revenue Elbe.
         """,
     ),
     "statements list --utc": (
@@ -1218,7 +1220,8 @@ class TestRevenue:
         levels = [line.split("┤")[0].strip() for line in drawn.splitlines() if "┤" in line]
         assert (levels[0], "Revenue EUR" in drawn) == ("1,234", True), drawn
         nothing = run("revenue Elbe --plot", {self.PATH: {"data": {}}})
-        assert (nothing.code, nothing.out) == (0, "Revenue of Elbe\nTime    EUR\nTotal  0.00\n"), nothing.err
+        assert (nothing.code, nothing.out.splitlines()[:3]) == (0, ["Revenue of Elbe", "Time    EUR", "Total  0.00"])
+        assert "gridloom statement Elbe" in nothing.out
 
     def test_of_a_statement_is_summed_by_month_of_the_market_line_and_counterparty(self, run: Run):
         lines = [

@@ -130,7 +130,7 @@ class TestTheLoginPrompt:
         answers = [("Username:", person.username), ("Password:", PASSWORD), ("Code, or recovery code:", recovery)]
         code, shown = await type_at(terminal, "login", answers=answers)
         assert code == 0, shown
-        assert re.search(r"Gridloom [0-9.]+ at http://127", shown)
+        assert re.search(r"Gridloom [0-9.]+\S* at http://127", shown)
         assert PASSWORD not in shown
         assert f"Signed in to {terminal.address} as {person.username}." in shown
 
