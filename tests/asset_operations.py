@@ -61,6 +61,13 @@ OPERATIONS: list[tuple[str, str, Any, str]] = [
     ("GET", "/availability", None, READ),
     ("GET", "/commitments", None, "Read:schedules"),
     ("GET", "/dispatch", None, "Read:schedules"),
+    ("GET", "/dispatch/acknowledgements", None, "Read:schedules"),
+    (
+        "POST",
+        "/dispatch/acknowledgements",
+        {"version": 1, "time": "2026-01-05T10:00:00Z", "status": "APPLIED", "at": "2026-01-05T10:00:01Z"},
+        "Create:monitoring",
+    ),
     ("GET", "/performance", None, "Read:monitoring"),
     ("GET", "/health", None, READ),
     ("POST", "/ancillary/bids", BIDS, "Create:ancillary-bids"),

@@ -24,6 +24,28 @@ NOT_DRIVEN = frozenset(
         "readSecurityContact",
         "takeSimulatorStep",
         "steerSimulator",
+        # Markets, feeds and the field have no action of lives yet.
+        "acknowledgeDispatch",
+        "cancelOrder",
+        "createOrders",
+        "deleteReferencePrices",
+        "forecastPriceSeries",
+        "listDispatchAcknowledgements",
+        "listFeedRuns",
+        "listFeeds",
+        "listOrders",
+        "listWaitingOrders",
+        "planMarket",
+        "planPortfolioMarket",
+        "readAssetMarkets",
+        "readHeadroom",
+        "readOrder",
+        "readPortfolioMarkets",
+        "recordOrderResults",
+        "runFeed",
+        "schedulePortfolio",
+        "switchFeed",
+        "writeLines",
     }
 )
 """Health, the documentation, and the simulator, which a life is lived without."""

@@ -98,7 +98,7 @@ async def list_unreserved_activations(db: Database, month: Month) -> list[Unrese
            from afrr_activation a join virtual_asset v on v.asset_key = a.asset_key
            where a.volume_mwh > 0 and a.period >= $1 and a.period < $2
              and not exists (
-               select from afrr_capacity_award c
+               select c.asset_key from afrr_capacity_award c
                where c.asset_key = a.asset_key and c.capacity_mw > 0
                  and c.delivery_day = (a.period at time zone 'Europe/Berlin')::date
                  and split_part(c.product, '_', 1) = a.direction

@@ -3,13 +3,20 @@
 from gridloom.app import ROUTE_MODULES
 from gridloom.platform.http import operations_of
 
-TELEMETRY = {("POST", "/monitoring/{physicalAssetID}/datapoints"), ("POST", "/monitoring/datapoints")}
+TELEMETRY = {
+    ("POST", "/monitoring/{physicalAssetID}/datapoints"),
+    ("POST", "/monitoring/datapoints"),
+    ("POST", "/monitoring/write"),
+    ("POST", "/physical-assets/{physicalAssetID}/dispatch/acknowledgements"),
+}
 VIRTUAL_ASSET = "/organisations/{organisationID}/virtual-assets/{virtualAssetID}"
 QUESTIONS = {
     ("POST", "/auctions/{auctionID}/valuations"),
     ("POST", f"{VIRTUAL_ASSET}/optimisations"),
     ("POST", f"{VIRTUAL_ASSET}/repairs"),
     ("POST", "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations"),
+    ("POST", f"{VIRTUAL_ASSET}/market-plans"),
+    ("POST", "/organisations/{organisationID}/portfolios/{portfolioID}/market-plans"),
     ("POST", "/backtests"),
 }
 """They change nothing of the business, and a request for an auction's valuation is confidential."""

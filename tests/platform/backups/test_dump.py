@@ -140,7 +140,7 @@ class TestABackup:
         async with migrated_database() as url:
             settings = replace(settings, database_url=url)
             with pytest.raises(type(end)):
-                await asyncio.get_running_loop().run_in_executor(None, back_up, settings, tmp_path / "backup")
+                await asyncio.to_thread(back_up, settings, tmp_path / "backup", overwrite=True)
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"yesterday's"]
 
     def test_is_refused_in_a_sentence_where_nothing_can_be_written(self, settings, tmp_path):

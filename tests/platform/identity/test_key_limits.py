@@ -45,21 +45,6 @@ class TestTheLifeOfAKey:
         for wrong in (0, 3651, 1.5, "30"):
             assert (await organisation.admin.patch(path, json={"maxKeyAgeDays": wrong})).status_code == 400
 
-    async def test_of_an_earlier_release_without_an_end_is_shortened_and_never_prolonged(self, app, organisation):
-        path, ends = f"/organisations/{organisation.id}", []
-        for days in (10, 360):
-            made = (await make(organisation.admin)).json()
-            await app.pool.execute(
-                "update api_key set expires_at = null, created_at = clock_timestamp() - make_interval(days => $2)"
-                " where id = $1",
-                *(made["id"], days),
-            )
-        assert (await organisation.admin.patch(path, json={"maxKeyAgeDays": 30})).status_code == 200
-        for key in (await organisation.admin.get("/auth/api-keys")).json():
-            lasts = datetime.fromisoformat(key["expiresAt"]) - datetime.now(UTC)
-            ends.append(round(lasts / timedelta(days=1)))
-        assert ends == [30, 5]
-
     async def test_that_ends_soon_is_notified_once(self, app, organisation):
         soon = datetime.now(UTC) + timedelta(days=13, hours=23)  # two weeks before is soon
         made = (await make(organisation.admin, expiresAt=soon.isoformat())).json()

@@ -22,6 +22,9 @@ from gridloom.platform.database.service_database import CommandError
 from gridloom.platform.identity.permissions import ROLE_PERMISSIONS, Role
 
 
+OPERATORS = {Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS, Permission.CREATE_REFERENCE_PRICES}
+
+
 async def invite(client: Any, organisation: Any, email: str = "ada@example.org", role: str = "VIEWER") -> Any:
     return await client.post(f"/organisations/{organisation.id}/invitations", json={"email": email, "role": role})
 
@@ -30,7 +33,7 @@ class TestAKeyWithEveryPermission:
     @pytest.fixture
     async def scene(self, app: Any, new_organisation: Any) -> Any:
         organisation = await new_organisation()
-        held = sorted(ROLE_PERMISSIONS[Role.ADMIN] - {Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS})
+        held = sorted(ROLE_PERMISSIONS[Role.ADMIN] - OPERATORS)
         made = await organisation.admin.post("/auth/api-keys", json={"name": "All", "permissions": held})
         async with client_of(app, made.json()["secret"]) as machine:
             yield organisation, machine
