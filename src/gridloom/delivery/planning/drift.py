@@ -24,16 +24,21 @@ _STEP_KW: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class NoonDrift:
-    """A zone's drift at noon, and what was then placed until the next noon, as stored energy."""
+    """A zone's drift at noon, what was then placed until the next noon, and what failures have left in store since the
+    noon before (taken out of it where negative); all as stored energy."""
 
     drift_kwh: float
     placed_kwh: float
+    failed_kwh: float = 0.0
 
 
 def mean_gain_kwh(noons: Sequence[NoonDrift | None]) -> float:
-    """The mean daily gain over consecutive noons, oldest first; a missing noon breaks the days beside it."""
+    """The mean daily gain over consecutive noons, oldest first; a missing noon breaks the days beside it.
+
+    What failures left is drift that is placed once, and no gain of a day to come.
+    """
     gains = [
-        after.drift_kwh - before.drift_kwh + before.placed_kwh
+        after.drift_kwh - before.drift_kwh + before.placed_kwh - after.failed_kwh
         for before, after in pairwise(noons)
         if before is not None and after is not None
     ]

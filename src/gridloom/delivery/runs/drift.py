@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Final
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from gridloom.delivery import plan_store
 from gridloom.delivery.dispatch.store import read_asset_ids
+from gridloom.delivery.failures.store import read_failures
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.performance.energy_use import record_dispatched_days
 from gridloom.delivery.planning.distribution import energy_changes_kwh
@@ -80,10 +83,8 @@ async def place_zone_drift(run: JobRun) -> None:
         return  # the next run of the zone asks for a placement again
     await enqueue(run.db, PLACE_DRIFT_JOB, key=run.key, due=next_noon(now), clock="platform")
     drift_kwh = _find_drift_kwh(zone, plan, first)
-    noons = await store.read_noons(run.db, run.key, today - timedelta(days=GAIN_DAYS))
     zone_drift_kwh = float(drift_kwh.sum())
-    history = [noons.get(today - timedelta(days=days)) for days in range(GAIN_DAYS, 0, -1)]
-    gain_kwh = mean_gain_kwh([*history, NoonDrift(zone_drift_kwh, 0.0)])
+    gain_kwh = await _read_mean_gain_kwh(run.db, run.key, zone, today, zone_drift_kwh)
     placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw)
     days = (market_day_window(tomorrow).end - now) / timedelta(days=1)
     ending_kwh = zone_drift_kwh - float(placed_kwh.sum()) + gain_kwh * days
@@ -99,6 +100,33 @@ async def place_zone_drift(run: JobRun) -> None:
     placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw[:, :until_noon])
     await store.put_noon(run.db, run.key, today, NoonDrift(zone_drift_kwh, float(placed_kwh.sum())))
     await _enqueue_trades_of_days(run.db, [tomorrow], now)
+
+
+async def _read_mean_gain_kwh(db: Database, delivery_zone: str, zone: ZoneInput, today: date, now_kwh: float) -> float:
+    """By the noons of the last days and the drift now, without what failures left in between."""
+    days = [today - timedelta(days=ago) for ago in range(GAIN_DAYS, -1, -1)]
+    noons = await store.read_noons(db, delivery_zone, days[0]) | {today: NoonDrift(now_kwh, 0.0)}
+    firsts = [period_number(datetime.combine(day, time(12), MARKET_ZONE)) for day in days]
+    failed_kwh = await _read_failed_kwh(db, zone, firsts)
+    return mean_gain_kwh(
+        [
+            replace(noons[day], failed_kwh=since_kwh) if day in noons else None
+            for day, since_kwh in zip(days, [0.0, *failed_kwh], strict=True)
+        ]
+    )
+
+
+async def _read_failed_kwh(db: Database, zone: ZoneInput, firsts: Sequence[int]) -> list[float]:
+    """What failures left in the zone's batteries from each of these periods to the next."""
+    limits, rows = zone.limits, {key: row for row, key in enumerate(zone.battery_keys.tolist())}
+    failed_kwh = np.zeros(len(firsts) - 1)
+    for one in await read_failures(db, list(rows), firsts[0], firsts[-1]):
+        row = rows[one.asset_key]
+        change_kwh = energy_changes_kwh(
+            np.array([one.missed_kw]), limits.charge_efficiency[row, :1], limits.discharge_efficiency[row, :1]
+        )
+        failed_kwh[bisect_right(firsts, one.period) - 1] -= float(change_kwh[0])
+    return [float(kwh) for kwh in failed_kwh]
 
 
 def _find_drift_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> Floats:
