@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.auctions.conftest import HOUR, Market, bid, wire
+from tests.emitted import events_of
 
 
 @pytest.fixture
@@ -111,6 +112,30 @@ class TestACancelledAuction:
         assert listed["cancelled"] == seen["cancelled"]
         stranger = await market.people.new_organisation("Stranger")
         assert (await stranger.trader.get(f"/auctions/{auction}")).status_code == 403
+
+    async def test_tells_those_who_hold_the_rest_what_an_outage_takes_of_it_no_more(self, market: Market) -> None:
+        """Of 10 MW, 4 are promised and 4 on offer; 4 are lost, 2 of them free: a quarter of both, until one is gone."""
+        battery, holder = await market.battery(10_000), market.traders[0]
+        won = await market.auction(battery)
+        assert (await bid(holder, won, 100)).status_code == 201
+        await market.advance("PT1H")
+        taken = (await market.operator.get(f"/auctions/{won}")).json()
+        item = taken["item"]
+        auction = await market.auction(
+            battery, item=(await market.terms(battery))["item"] | {edge: item[edge] for edge in ("start", "end")}
+        )
+        await market.lose(battery, auction, 4000)
+
+        async def told() -> list[Any]:
+            events = await events_of(market.edge.pool, holder.id, subject=f"virtual-assets/{taken['virtualAssetID']}")
+            return [one.data for one in events if one.type == "virtual-asset.availability-changed"]
+
+        assert [one["periods"][0]["availableChargePower"] for one in await told()] == [3000]
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        *_, last = await told()
+        assert len(await told()) == 2
+        assert (last["start"], last["end"]) == (item["start"], item["end"])
+        assert [one["availableChargePower"] for one in last["periods"]] == [4000]
 
 
 class TestWhileItRuns:

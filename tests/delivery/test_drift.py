@@ -90,6 +90,7 @@ class TestWhatIsPlaced:
         noons = [NoonDrift(10.0, 4.0), NoonDrift(40.0, 25.0), None, NoonDrift(5.0, -7.0), NoonDrift(15.0, 90.0)]
         assert mean_gain_kwh(noons) == pytest.approx((34.0 + 3.0) / 2)
         assert mean_gain_kwh([None, NoonDrift(5.0, 0.0)]) == 0.0
+        assert mean_gain_kwh([NoonDrift(10.0, 4.0, 900.0), NoonDrift(40.0, 25.0, 30.0)]) == pytest.approx(4.0)
 
     @pytest.mark.parametrize(
         ("now", "noon"),

@@ -3,6 +3,9 @@ what was announced."""
 
 from __future__ import annotations
 
+import asyncio
+import csv
+import io
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,10 +15,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.database_server import server_url, url_of
 from tests.delivery.conftest import GATE, Yard, find_afternoon_before, yard_of
 from tests.people import OrganisationUnderTest
 from tests.virtual_assets.conftest import QUARTER, register, wire
 
+from gridloom.commands import cli
+from gridloom.delivery.planning.drift import NoonDrift
+from gridloom.delivery.runs.store import put_noon
 from gridloom.kernel.market_time import market_day_of, market_day_window
 
 POWER_KW, CAPACITY_KWH = 1000, 2000
@@ -219,6 +226,60 @@ class TestABatteryThatFails:
         await zone.advance(5)
         assert (await zone.lines(0, 1))[imbalance] == Decimal("-25.00") - Decimal(second)
         assert (await zone.lines(1, 1)).get(imbalance, Decimal(0)) == Decimal(second)
+
+    @pytest.mark.parametrize(("powers", "due"), [([2000.0], "-50.00"), ([2000.0, -2000.0], "0"), ([-400.0], "10.00")])
+    @pytest.mark.parametrize("has_failed", [False, True])
+    async def test_leaves_the_end_of_life_to_the_holders_own_schedule(
+        self, zone: Zone, powers: list[float], due: str, has_failed: bool
+    ) -> None:
+        """100 EUR for each MWh by which its schedule ends off the target; a battery that trips changes nothing."""
+        await zone.yard.schedule(zone.virtual, powers)
+        if has_failed:
+            await zone.lose(0, 0, 1)
+        await zone.advance(193)
+        await zone.publish(192)
+        lines = await zone.lines(None, 192)
+        assert sum(amount for (line, _), amount in lines.items() if line == "END_OF_LIFE") == Decimal(due)
+        sides = [(await zone.lines(who, 192)).get(("END_OF_LIFE", str(zone.yard.trader.id)), 0) for who in (0, 1)]
+        assert sides == [-Decimal(due) / 2] * 2
+
+    async def test_leaves_drift_that_is_placed_once_and_no_gain_of_a_day_to_come(self, fresh_app: Any) -> None:
+        """Both trip while 2 MW are asked for a quarter-hour: 500 kWh stay; the day before nothing was off."""
+        async with zone_of(await fresh_app(find_afternoon_before()), spare=2) as zone:
+            today = market_day_of(zone.start)
+            await put_noon(zone.yard.edge.pool, "TenneT", today - timedelta(days=1), NoonDrift(0.0, 0.0))
+            await zone.yard.schedule(zone.virtual, [2000.0])
+            for battery in (0, 1):
+                await zone.lose(battery, 0, 1, power=2 * POWER_KW)
+            await zone.advance(49)
+            tomorrow = [await zone.dispatched(battery, 192) for battery in (0, 1)]
+            assert [sum(powers[92:]) / 4 for powers in tomorrow] == pytest.approx([250.0, 250.0], abs=0.1)
+
+    async def test_is_reported_after_an_upgrade(
+        self, zone: Zone, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Before it, each owner owed half of the 25 EUR of the first quarter-hour, and all that the failed one owed for
+        its capacity was the holder's; in the second the other battery gave 500 kW instead."""
+        await zone.toll()
+        await zone.yard.schedule(zone.virtual, [2000.0, 1000.0])
+        await zone.lose(0, 0, 2)
+        await zone.advance(4)
+        await zone.publish(4)
+        database = await zone.yard.edge.pool.fetchval("select current_database()")
+        monkeypatch.setenv("GRIDLOOM_DATABASE_URL", url_of(server_url(), database))
+        await asyncio.to_thread(cli.upgrade_report)
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        failed, helper, holder = (str(one.id) for one in (*zone.owners, zone.yard.trader))
+        found = {(row["organisationID"], row["line"]): (row["before"], row["after"], row["change"]) for row in rows}
+        assert found == {
+            (failed, "IMBALANCE"): ("-12.50", "-25.00", "-12.50"),
+            (failed, "AVAILABILITY"): ("-5.00", "-2.50", "2.50"),
+            (failed, "SUBSTITUTION"): ("0.00", "-2.50", "-2.50"),
+            (helper, "IMBALANCE"): ("-12.50", "0.00", "12.50"),
+            (helper, "SUBSTITUTION"): ("0.00", "2.50", "2.50"),
+            (holder, "AVAILABILITY"): ("5.00", "2.50", "-2.50"),
+        }
+        assert {row["month"] for row in rows} == {f"{market_day_of(zone.start):%Y-%m}"}
 
 
 _PAID = ("AVAILABILITY", "SUBSTITUTION")

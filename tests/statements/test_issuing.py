@@ -14,6 +14,7 @@ from tests.emitted import Emitted, events_of
 from tests.revenue.reference import Trade, utc
 from tests.revenue.world import row_of
 from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
+from tests.virtual_assets.conftest import new_asset, register
 
 from gridloom.kernel.market_time import period_number
 from gridloom.platform.events.outbox import record_events
@@ -172,6 +173,78 @@ class TestAMonth:
             name(first, "POS_04_08"),
             name(last, "NEGPOS_04_08"),
         ], "but those that were settled"
+
+    async def test_with_what_nothing_was_held_for_is_issued_only_where_that_is_allowed(self, books: Books) -> None:
+        """A virtual asset of 1 MW has a block of 0.4 MW on the 21st of April; another had none in January."""
+        held, trader = str(books.held), books.traders[0]
+        battery = await register(books.operator, books.owner.id)
+        window = {"start": utc(date(2028, 4, 21), 0).isoformat(), "end": utc(date(2028, 4, 22), 0).isoformat()}
+        url = f"/organisations/{trader.id}/virtual-assets"
+        made = await books.operator.post(url, json=new_asset([battery], **window))
+        assert made.status_code == 201, made.text
+        small = made.json()["id"]
+        block = {"start": window["start"], "end": utc(date(2028, 4, 21), 4).isoformat(), "market": "FCR"}
+        power = {"ratedChargePower": 400, "ratedDischargePower": 400}
+        carved = await trader.trader.post(f"{url}/{small}/blocks", json=block | power)
+        assert carved.status_code == 201, carved.text
+
+        def award(asset: str, day: str, product: str, capacity: float, **price: float) -> dict[str, Any]:
+            return {"assetID": asset, "deliveryDay": day, "product": product, "capacity": capacity, **price}
+
+        fcr = [
+            (held, "2028-01-10", "NEGPOS_00_04", 5),
+            (small, "2028-04-21", "NEGPOS_00_04", 0.7),
+            (small, "2028-04-21", "NEGPOS_04_08", 0.2),
+        ]
+        rows = {
+            "fcr": [award(*one, settlementPrice=10) for one in fcr],
+            "afrr-capacity": [award(held, "2028-01-10", "POS_00_04", 1, price=10)],
+            "afrr-energy": [
+                {"assetID": held, "time": utc(date(2028, 1, 10), hour).isoformat(), "direction": direction}
+                | {"volume": 0.25, "price": 90}
+                for hour, direction in ((1, "POS"), (5, "POS"), (6, "POS"), (1, "NEG"))
+            ],
+        }
+        for kind, posted in rows.items():
+            answer = await books.operator.post(f"/settlements/{kind}", json=posted)
+            assert answer.status_code == 200, answer.text
+
+        def unreserved(missing: list[dict[str, Any]], asset: str) -> list[dict[str, Any]]:
+            found = [gap for gap in missing if gap["kind"] == "UNRESERVED"]
+            assert {gap.pop("assetID") for gap in found} == {asset}
+            return [{name: value for name, value in gap.items() if name != "kind"} for gap in found]
+
+        open_month = (await books.operator.get(f"/statements/missing?month={APRIL}")).json()
+        assert unreserved(open_month, small) == [
+            {"day": "2028-04-21", "product": "NEGPOS_00_04", "unreserved": 0.3},
+            {"day": "2028-04-21", "product": "NEGPOS_04_08", "unreserved": 0.2},
+        ]
+        refused = await books.operator.post("/statements", json={"month": JANUARY})
+        assert refused.status_code == 409
+        assert unreserved(refused.json()["missing"], held) == [
+            {"day": "2028-01-10", "product": "NEGPOS_00_04", "unreserved": 5},
+            {"day": "2028-01-10", "product": "POS_00_04", "unreserved": 1},
+            {"day": "2028-01-10", "product": "AFRR_NEG", "periods": 1, "unreservedEnergy": 0.25},
+            {"day": "2028-01-10", "product": "AFRR_POS", "periods": 2, "unreservedEnergy": 0.5},
+        ]
+        assert (await books.issue(JANUARY))["status"] == "DONE"
+
+
+class TestAPreliminaryStatement:
+    async def test_says_beside_its_total_what_of_it_has_been_until_now(self, books: Books) -> None:
+        """On the 20th of April at noon, of 30 days at 1,000 EUR and of two trades, one of them of tomorrow."""
+        for day, price in ((10, 80.0), (21, 50.0)):
+            await books.trade(books.held, date(2028, 4, day), price, trade_id=f"t{day}")
+        trader = books.traders[0]
+        statement = await books.statement(trader, APRIL)
+        assert (statement["total"], statement["toDate"]) == (-29_870, 80 - 19_500)
+        march = await books.statement(trader, MARCH)
+        assert march["toDate"] == march["total"]
+        assert "toDate" not in await self._issue_january(books)
+
+    async def _issue_january(self, books: Books) -> dict[str, Any]:
+        await books.issue(JANUARY)
+        return await books.statement(books.traders[0], JANUARY)
 
 
 class TestAStatement:
