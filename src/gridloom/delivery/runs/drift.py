@@ -117,7 +117,7 @@ async def _read_mean_gain_kwh(db: Database, delivery_zone: str, zone: ZoneInput,
 
 
 async def _read_failed_kwh(db: Database, zone: ZoneInput, firsts: Sequence[int]) -> list[float]:
-    """What failures left in the zone's batteries from each of these periods to the next."""
+    """The energy that failures left in the zone's batteries from each of these periods to the next."""
     limits, rows = zone.limits, {key: row for row, key in enumerate(zone.battery_keys.tolist())}
     failed_kwh = np.zeros(len(firsts) - 1)
     for one in await read_failures(db, list(rows), firsts[0], firsts[-1]):
