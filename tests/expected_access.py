@@ -241,6 +241,15 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
         f"DELETE {_ORGANISATION}/orders/{{orderID}}": "Create:trades",
         "GET /orders": "Create:settlements",
         "POST /orders/results": "Create:settlements",
+        **{
+            f"GET /revenue-reporting/{subject}/benchmark": "Read:revenue"
+            for subject in (
+                "virtual-assets/{virtualAssetID}",
+                "portfolios/{portfolioID}",
+                "fleets/{fleetID}",
+                "physical-assets/{physicalAssetID}",
+            )
+        },
     },
     "events": {"GET /events": SIGNED_IN},
     "webhooks": {

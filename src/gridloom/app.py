@@ -25,6 +25,7 @@ from gridloom.feeds import lifespan as feeds_lifespan
 from gridloom.feeds import routes as feeds
 from gridloom.kernel.market_stages import Stage
 from gridloom.logbook import routes as logbook
+from gridloom.markets.benchmark import routes as benchmark
 from gridloom.markets.day import routes as market_day
 from gridloom.markets.orders import routes as orders
 from gridloom.markets.plans import routes as market_plans
@@ -162,6 +163,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     market_day,
     orders,
     market_plans,
+    benchmark,
     events,
     webhooks,
     audit_routes,

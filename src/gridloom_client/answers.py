@@ -418,6 +418,17 @@ class BatteryEnergyUse(ResponseStruct):
     cycle_limit: float | None = None  # The battery's `dailyCycleLimit` or `annualCycleLimit`, where it has one
 
 
+class BenchmarkDay(ResponseStruct):
+    """A whole market day. `peers` is left out where an asset or its owner could be told apart."""
+
+    day: date  # Market day, whole
+    earned: float  # Total revenue of the day, EUR, as in its daily data point
+    per_mw: float | None = msgspec.field(default=None, name="perMW")
+    foresight: float | None = None
+    share: float | None = None
+    peers: PeerBenchmark | None = None
+
+
 class Bid(ResponseStruct):
     """`sequence` counts the organisation's own bids in this auction."""
 
@@ -1348,6 +1359,20 @@ class PastWindow(ResponseStruct):
     p50: float  # 50th percentile, EUR for the whole delivery window
     p90: float  # 90th percentile, EUR for the whole delivery window
     value: float  # Value at the prices that came, EUR
+
+
+class PeerBenchmark(ResponseStruct):
+    """The other assets of the duration class, EUR per MW."""
+
+    median: float  # Median revenue, EUR per MW
+    quartiles: PeerQuartiles  # First and third quartile of the same
+
+
+class PeerQuartiles(ResponseStruct):
+    """EUR per MW."""
+
+    lower: float  # First quartile, EUR per MW
+    upper: float  # Third quartile, EUR per MW
 
 
 class PerformancePoint(ResponseStruct):

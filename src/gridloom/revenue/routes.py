@@ -151,7 +151,7 @@ async def read_organisation_data_points(request: Request, organisation_id: UUID,
     assets and of its batteries that back none of them.
     """
     await authorize_organisation(request.db, request.caller, organisation_id)
-    holdings = await read_holdings(request.db, organisation_id, _read_window(query.start, query.end))
+    holdings = await read_holdings(request.db, organisation_id, read_report_window(query.start, query.end))
     return await _answer_report(request, await read_subject(request.db, holdings), query)
 
 
@@ -162,7 +162,7 @@ async def _virtual_asset(request: Request, virtual_asset_id: UUID) -> Subject:
 
 async def _answer_report(request: Request, subject: Subject, query: DataPointQuery) -> Stream:
     names = query.datapoints or ()
-    window = _read_window(query.start, query.end)
+    window = read_report_window(query.start, query.end)
     await check_as_of(request.db, query.as_of)
     report = Report(
         subject=subject,
@@ -180,7 +180,7 @@ async def _answer_report(request: Request, subject: Subject, query: DataPointQue
     return stream_table(request.accepts, schema, record_batches(report, parts), file_name=name)
 
 
-def _read_window(start: datetime, end: datetime) -> Window:
+def read_report_window(start: datetime, end: datetime) -> Window:
     first_s, end_s = calendar_edges_s()
     if start >= end:
         raise parameter_error("query", "end", "is not after start")
@@ -265,7 +265,7 @@ async def _view_buckets(
     await check_as_of(request.db, query.as_of)
     report = Report(
         subject=await _virtual_asset(request, virtual_asset_id),
-        window=_read_window(query.start, query.end),
+        window=read_report_window(query.start, query.end),
         resolution=Resolution(query.resolution),
         categories=all_categories((*revenues, *figures)),
         as_of=query.as_of,

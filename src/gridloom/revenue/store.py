@@ -348,3 +348,19 @@ def _by_day(rows: Sequence[Any], numbers: Ints) -> dict[str, FloatArray]:
         indices, *cells = zip(*rows, strict=True)
         table[:, indices] = np.array(cells, dtype=np.float64)
     return dict(zip(names, table, strict=True))
+
+
+_DAY_MEASURES: Final = f"""
+    select asset_key, day - $2::date, {", ".join(measure.name for measure in MEASURES)}
+    from settled_day where asset_key = any($1::int[]) and day between $2 and $3
+"""
+
+
+async def read_day_measures(db: Database, keys: Sequence[int], numbers: Ints) -> dict[int, FloatArray]:
+    """By asset, a row for each measure and a column for each of the consecutive market days."""
+    first, last = market_date(int(numbers[0])), market_date(int(numbers[-1]))
+    found: dict[int, FloatArray] = {}
+    for key, index, *values in await fetch_by_keys(db, _DAY_MEASURES, keys, first, last):
+        table = found.setdefault(key, np.zeros((len(MEASURES), len(numbers))))
+        table[:, index] = values
+    return found

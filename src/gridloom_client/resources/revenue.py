@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from gridloom_client.answers import RevenueBuckets, RevenueDataPoints, Statement
+from gridloom_client.answers import BenchmarkDay, RevenueBuckets, RevenueDataPoints, Statement
 from gridloom_client.operations import M, Resource, operation
-from gridloom_client.resources.queries import BucketQuery, ReportQuery
+from gridloom_client.resources.queries import BucketQuery, ReportQuery, ReportWindow
 from gridloom_client.wire import ID
 
 
@@ -33,6 +33,20 @@ class Revenue(Resource[M]):
     @operation("GET", "/revenue-reporting/organisations/{organisationID}/data-points")
     def of_organisation(self, organisation_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints:
         """All that it holds and owns, each fact once."""
+
+    @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/benchmark")
+    def benchmark_of_virtual_asset(self, virtual_asset_id: ID, **asked: Unpack[ReportWindow]) -> list[BenchmarkDay]: ...
+
+    @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/benchmark")
+    def benchmark_of_portfolio(self, portfolio_id: ID, **asked: Unpack[ReportWindow]) -> list[BenchmarkDay]: ...
+
+    @operation("GET", "/revenue-reporting/fleets/{fleetID}/benchmark")
+    def benchmark_of_fleet(self, fleet_id: ID, **asked: Unpack[ReportWindow]) -> list[BenchmarkDay]: ...
+
+    @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/benchmark")
+    def benchmark_of_physical_asset(
+        self, physical_asset_id: ID, **asked: Unpack[ReportWindow]
+    ) -> list[BenchmarkDay]: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
     def wholesale(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> RevenueBuckets: ...
