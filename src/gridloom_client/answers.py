@@ -29,7 +29,7 @@ class Acknowledgement(ResponseStruct):
     """A statement of the site about a quarter-hour, and when the platform recorded it."""
 
     version: int  # Version of the dispatch that is meant
-    status: str  # What became of the dispatch
+    status: str  # Status of the dispatch at the site
     at: datetime  # When the site did what it says, by its own clock
     time: datetime  # Start of the quarter-hour
     recorded_at: datetime  # When the platform recorded it
@@ -135,27 +135,32 @@ class ApiKeyEntry(ResponseStruct):
     physical_asset_ids: tuple[UUID, ...] | None = None  # Assets that it may reach; null: all of its creator's
 
 
-class AssetMarketPlan(ResponseStruct):
-    """One asset's part of its portfolio's plan."""
+class MarketPlan(ResponseStruct):
+    """A proposal for a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
 
     delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    stage: str  # Stage of the delivery day
-    gate: datetime  # Until when orders are taken; the instant itself is too late
-    trades: tuple[SchedulePoint, ...]  # Executed trades by quarter-hour
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    reserves: tuple[PlannedReserve, ...]  # Capacity by product
-    worth: float
-    p10: float  # 10th percentile, EUR for the whole delivery window
-    p90: float  # 90th percentile, EUR for the whole delivery window
-    end_state_of_charge: float  # HARD, the default: the target at the end of life is met; FREE: it need not be
-    minimum_surplus: float  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
-    trips: tuple[Trip, ...]
-    based_on: PlanBasis  # Inputs of the computation
-    if_match: str  # The ETag of what it was made for
+    stage: str  # The stage that is planned
+    gate: datetime  # Until when orders of the stage are taken
+    trades: tuple[SchedulePoint, ...]
+    schedule: tuple[SchedulePoint, ...]  # The position after the stage in kW, of all that it trades
+    reserves: tuple[PlannedReserve, ...]  # Capacity to offer at FCR or aFRR
+    worth: float  # Expected earnings of the trades after fees, or of the capacity, EUR
+    p10: float  # 10th percentile of that, EUR
+    p90: float  # 90th percentile of that, EUR
+    end_state_of_charge: float  # State of charge at the end of the delivery day, 0 to 1
+    minimum_surplus: float  # To place the order with, EUR
+    trips: tuple[Trip, ...]  # Of the trades: which purchase each sale lives on
+    based_on: PlanBasis  # Its inputs
+    if_match: str  # To place the order with: the state of the asset's markets
+    forced: tuple[SchedulePoint, ...] = ()  # The trades, where the battery could not run the position before
+    at_any_price: bool | None = None  # To place the order with: the battery cannot run the position before
+    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
+
+
+class AssetMarketPlan(MarketPlan, kw_only=True):
+    """One asset's part of its portfolio's plan."""
+
     virtual_asset_id: UUID  # The virtual asset that is planned
-    forced: tuple[SchedulePoint, ...] = ()
-    at_any_price: bool | None = None  # Whether it is executed whatever its surplus
-    wear_price: float | None = None
 
 
 class AssetMonth(ResponseStruct):
@@ -895,8 +900,8 @@ class GridMetadata(ResponseStruct):
 
 
 class HeadroomLimits(ResponseStruct):
-    up: str  # What keeps more from being sold
-    down: str  # What keeps more from being bought
+    up: str  # Limit that keeps more from being sold
+    down: str  # Limit that keeps more from being bought
 
 
 class HeadroomPoint(ResponseStruct):
@@ -905,7 +910,7 @@ class HeadroomPoint(ResponseStruct):
     time: datetime  # Start of the quarter-hour
     up: float  # By how many kW the power may rise: what may still be sold
     down: float  # By how many kW the power may fall: what may still be bought
-    limited_by: HeadroomLimits  # What keeps each from being more
+    limited_by: HeadroomLimits  # Limit of each
 
 
 class Health(ResponseStruct):
@@ -1066,7 +1071,7 @@ class LatestAcknowledgement(ResponseStruct):
     """The last statement of the site about a quarter-hour."""
 
     version: int  # Version of the dispatch that is meant
-    status: str  # What became of the dispatch
+    status: str  # Status of the dispatch at the site
     at: datetime  # When the site did what it says, by its own clock
     reason: str | None = None  # Why, in the site's words
 
@@ -1124,28 +1129,6 @@ class MarketMetadata(ResponseStruct):
     acer_code: str | None = None  # The market participant's code at ACER
     market_partner_number: str | None = None  # Market partner number, 13 digits
     prequalified_for: tuple[str, ...] = ()  # The balancing products that it may deliver
-
-
-class MarketPlan(ResponseStruct):
-    """A proposal for a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
-
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    stage: str  # The stage that is planned
-    gate: datetime  # Until when orders of the stage are taken
-    trades: tuple[SchedulePoint, ...]
-    schedule: tuple[SchedulePoint, ...]  # The position after the stage in kW, of all that it trades
-    reserves: tuple[PlannedReserve, ...]  # Capacity to offer at FCR or aFRR
-    worth: float  # Expected earnings of the trades after fees, or of the capacity, EUR
-    p10: float  # 10th percentile of that, EUR
-    p90: float  # 90th percentile of that, EUR
-    end_state_of_charge: float  # State of charge at the end of the delivery day, 0 to 100
-    minimum_surplus: float  # To place the order with, EUR
-    trips: tuple[Trip, ...]  # Of the trades: which purchase each sale lives on
-    based_on: PlanBasis  # Its inputs
-    if_match: str  # To place the order with: the state of the asset's markets
-    forced: tuple[SchedulePoint, ...] = ()  # The trades, where the battery could not run the position before
-    at_any_price: bool | None = None  # To place the order with: the battery cannot run the position before
-    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
 
 
 class MarketStage(ResponseStruct):
@@ -1978,7 +1961,7 @@ class Trip(ResponseStruct):
     before; without `sold` the energy stays there."""
 
     gain: float  # After losses, fee and wear, EUR
-    limited_by: tuple[str, ...]  # What keeps it from being larger; nothing but prices where it is empty
+    limited_by: tuple[str, ...]  # Limits that keep it from being larger; nothing but prices where it is empty
     bought: TripLeg | None = None  # The purchase; null: the energy was in store before
     sold: TripLeg | None = None  # The sale; null: the energy stays in store
 

@@ -224,7 +224,7 @@ class TestAPlanOfADay:
             for stage in ("DAY_AHEAD", "IDA1"):
                 found = await plan(desk, stage)
                 assert found["trades"] == []
-                assert found["endStateOfCharge"] > 60
+                assert found["endStateOfCharge"] > 0.6
 
     async def test_is_made_for_each_asset_of_a_portfolio(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         edge, day = await fresh_app(), open_day()

@@ -169,7 +169,7 @@ class PlanTask:
             worth=worth.expected,
             p10=worth.p10,
             p90=worth.p90,
-            end_state_of_charge=min(max(100 * end_kwh / capacity_kwh, 0.0), 100.0),
+            end_state_of_charge=min(max(end_kwh / capacity_kwh, 0.0), 1.0),
             minimum_surplus=0.0,
             wear_price=UNSET if self.spending is None else wear_eur_mwh,
             trips=view_trips(trips, self.scope.first),
