@@ -26,9 +26,7 @@ class TestAWindow:
         ],
         ids=["first", "too early", "last", "too late", "long", "empty"],
     )
-    def test_of_reports_and_statements_lies_in_this_century(
-        self, start: str, end: str, pointers: list[str]
-    ) -> None:
+    def test_of_reports_and_statements_lies_in_this_century(self, start: str, end: str, pointers: list[str]) -> None:
         """On the market's clock, and to the last of its days."""
         window = datetime.fromisoformat(start), datetime.fromisoformat(end)
         asked = StatementQuery(*window)

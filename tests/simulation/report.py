@@ -46,6 +46,10 @@ NOT_DRIVEN = frozenset(
         "schedulePortfolio",
         "switchFeed",
         "writeLines",
+        "readVirtualAssetBenchmark",
+        "readFleetBenchmark",
+        "readPhysicalAssetBenchmark",
+        "readPortfolioBenchmark",
     }
 )
 """Health, the documentation, and the simulator, which a life is lived without."""

@@ -21,7 +21,6 @@ from gridloom.kernel.shares import ShareLimits
 from gridloom.platform.database.service_database import CommandError
 from gridloom.platform.identity.permissions import ROLE_PERMISSIONS, Role
 
-
 OPERATORS = {Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS, Permission.CREATE_REFERENCE_PRICES}
 
 
