@@ -254,7 +254,7 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
 
 FIXED = {"category": "grid", "name": "smard", "series": "FCR_DE"}
 
-PUBLIC = {"series"}
+PUBLIC = {"series", "name"}
 """Parameters that name what everybody may read."""
 
 STRICTLY_FORBIDDEN = {"physicalAssetID", "organisationID"}
