@@ -72,6 +72,7 @@ STORMS = ("restart", "one answer of two services")
 """Only in lives with faults."""
 
 RARE = {
+    "store after cuts": "an outage announced the day before that cuts what is stored",
     "previewed losses": "a preview of an outage that takes more than is free",
     "announced cuts": "an outage announced the day before over a schedule of an undivided asset",
     "unannounced cuts": "an outage of the day itself over such a schedule",

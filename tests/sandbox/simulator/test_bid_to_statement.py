@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 Lines = dict[tuple[str, str], Decimal]
 """EUR by line and counterparty"""
-BETWEEN_PARTIES = ("AUCTION", "TOLLING", "END_OF_LIFE", "AVAILABILITY")
+BETWEEN_PARTIES = ("AUCTION", "TOLLING", "END_OF_LIFE", "AVAILABILITY", "SUBSTITUTION")
 
 
 def cents(amount: float | Decimal) -> Decimal:
