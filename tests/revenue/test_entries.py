@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.revenue.routes import _read_window
+from gridloom.revenue.routes import read_report_window
 from gridloom.revenue.statement.routes import StatementQuery, _read_asked
 
 pytestmark = pytest.mark.pure
@@ -30,7 +30,7 @@ class TestAWindow:
         """On the market's clock, and to the last of its days."""
         window = datetime.fromisoformat(start), datetime.fromisoformat(end)
         asked = StatementQuery(*window)
-        for read in (lambda: _read_window(*window), lambda: _read_asked(asked)):
+        for read in (lambda: read_report_window(*window), lambda: _read_asked(asked)):
             try:
                 read()
                 found = []
