@@ -67,8 +67,8 @@ bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name
 cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine (PORT=8001)
 	@exec $(BIN)/python -m bench.local_cluster $(if $(PORT),--port $(PORT))
 
-survey: $(VENV)/dev.stamp ## live two simulated days, then drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
-	$(BIN)/python -m bench.api_coverage $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby,--days) $(if $(LAG),--lag $(LAG)) $(if $(KEEP),--keep $(KEEP)survey)
+survey: $(VENV)/dev.stamp ## live two simulated days, then drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby; CALLERS=4 at once)
+	$(BIN)/python -m bench.api_coverage $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby,--days) $(if $(LAG),--lag $(LAG)) $(if $(CALLERS),--callers $(CALLERS)) $(if $(KEEP),--keep $(KEEP)survey)
 
 crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there, its nodes on this machine included; STANDBY=1 with one; QUICK=1 for few; KEEP=citus_ keeps results)
 	$(BIN)/python -m bench crash events_crash auctions_crash $(if $(DATABASE_URL),node_crash) --strict $(if $(QUICK),--quick) $(if $(STANDBY),--standby) $(if $(DATABASE_URL),--database '$(DATABASE_URL)') $(if $(KEEP),--keep $(KEEP))

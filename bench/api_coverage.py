@@ -14,16 +14,18 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 
 from bench.api_coverage_calls import Line, Survey
-from bench.api_coverage_steps import SCENES
+from bench.api_coverage_steps import ALONE, SCENES
 from bench.harness import PASSWORD, USERNAME, Options, Result, await_answer, free_port, process, write_results
 from bench.local_cluster import cluster
 from bench.service_log import ENVIRONMENT, find_error_lines, read_failed_jobs, read_versions
@@ -33,19 +35,26 @@ from gridloom.platform.database.server.embedded import dsn_of_running
 from gridloom.platform.http import operations_of
 
 
-def survey(address: str) -> list[Line]:
+def survey(address: str, callers: int = 1) -> list[Line]:
     operations = {
         operation.operation_id: operation for operation in operations_of(*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES)
     }
-    world = Survey(address, operations)
-    for scene in SCENES:
-        try:
-            scene(world)
-        except (KeyError, IndexError, TypeError) as error:  # what an earlier call should have brought is not there
-            world.lines.append(Line(f"({scene.__name__})", 0, 0.0, f"went no further: {error!r}"))
-    driven = {line.operation for line in world.lines}
+    worlds = [Survey(address, operations) for _ in range(callers)]
+    with ThreadPoolExecutor(callers) as together:
+        for scene in SCENES:
+            acting = worlds[:1] if scene in ALONE else worlds
+            list(together.map(partial(play, scene), acting))
+    lines = [line for world in worlds for line in world.lines]
+    driven = {line.operation for line in lines}
     missing = [Line(name, 0, 0.0, "was not driven") for name in operations if name not in driven]
-    return world.lines + missing
+    return lines + missing
+
+
+def play(scene: Callable[[Survey], None], world: Survey) -> None:
+    try:
+        scene(world)
+    except (KeyError, IndexError, TypeError) as error:  # what an earlier call should have brought is not there
+        world.lines.append(Line(f"({scene.__name__})", 0, 0.0, f"went no further: {error!r}"))
 
 
 def report(lines: list[Line], wrong: Sequence[str] = ()) -> int:
@@ -68,13 +77,14 @@ def main() -> int:
     parser.add_argument("--lag", default="0", help="how long the standby holds back what it receives, such as 2s")
     parser.add_argument("--days", action="store_true", help="first play two simulated days there and on a plain one")
     parser.add_argument("--keep", metavar="NAME", help="write what came of it to bench/results/NAME.json")
+    parser.add_argument("--callers", type=int, default=1, help="organisations that live through the same at once")
     given = parser.parse_args()
     if given.standby and given.database:
         parser.error("a standby is made of the survey's own primary; leave the database out")
     if given.standby:
         return survey_with_standby(given.lag)
     days = survey_days(given.database) if given.days else None
-    return survey_database(given.database, days, given.keep)
+    return survey_database(given.database, days, given.keep, given.callers)
 
 
 @dataclass(frozen=True)
@@ -116,7 +126,9 @@ async def _count_looks(dsn: str) -> int:
         await connection.close()
 
 
-def survey_database(database: str | None, days: SurveyedDays | None = None, keep: str | None = None) -> int:
+def survey_database(
+    database: str | None, days: SurveyedDays | None = None, keep: str | None = None, callers: int = 1
+) -> int:
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-survey-", ignore_cleanup_errors=True))
         home, log, port = Path(directory) / "home", Path(directory) / "service.log", free_port()
@@ -138,7 +150,7 @@ def survey_database(database: str | None, days: SurveyedDays | None = None, keep
         )
         address = f"http://127.0.0.1:{port}"
         await_answer(address, "/health/ready", product)
-        lines = survey(address)
+        lines = survey(address, callers)
         url = database or dsn_of_running(home)
         wrong = [*(days.wrong if days else ()), *find_error_lines(log), *asyncio.run(read_failed_jobs(url))]
         outcome = report(lines, wrong)

@@ -73,9 +73,10 @@ class Survey:
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         if by is not None and by in self.tokens:
             headers["Authorization"] = f"Bearer {self.tokens[by]}"
-        content = None if body is None else json.dumps(body).encode()
+        is_text = isinstance(body, str)
+        content = None if body is None else (body if is_text else json.dumps(body)).encode()
         if content is not None:
-            headers.setdefault("Content-Type", "application/json")
+            headers.setdefault("Content-Type", "text/plain" if is_text else "application/json")
         try:
             connection.request(method, path, content, headers)
             answer = connection.getresponse()

@@ -153,6 +153,8 @@ def measure(world: Survey) -> None:
     points = {"active_power": {"time": [at(now), at(now + timedelta(seconds=1))], "value": [1.0, 2.0]}}
     world.call("writeDatapoints", points, by="owner")
     world.call("writeDatapointsOfMany", {world.ids["physicalAssetID"]: points}, by="owner")
+    line = f"battery,asset={world.ids['physicalAssetID']} active_power=1.5 {int(now.timestamp())}"
+    world.call("writeLines", line, by="owner", query={"precision": "s"})
     world.call("listSignals", by="owner")
     span = {"start": at(now - timedelta(hours=1)), "end": at(now + timedelta(hours=1))}
     world.call("readDatapoints", by="owner", query=span)
@@ -241,6 +243,9 @@ def allocate(world: Survey) -> None:
     world.call("updatePortfolio", {"virtualAssetIDs": [asset["id"]]}, by="trader", organisationID=trader)
     world.call("scheduleAsset", {"schedule": flat(midnight(2), 2, 1000)}, by="trader", **of)
     world.call("readAssetSchedule", by="trader", query=window(2, 3), **of)
+    one = {"virtualAssetID": asset["id"], "ifMatch": world.ids["ETag"], "schedule": flat(midnight(2), 2, 900)}
+    world.call("schedulePortfolio", {"schedules": [one]}, by="trader", organisationID=trader)
+    world.call("readHeadroom", by="trader", query=window(2, 3), **of)
     block = {**window(5, 6), "market": "WHOLESALE", "ratedChargePower": 500, "ratedDischargePower": 500}
     made = world.call("createBlock", block, by="trader", **of)
     world.call("listBlocks", by="trader", **of)
@@ -310,6 +315,7 @@ def settle(world: Survey) -> None:
     world.call("readDeliveryRun", runID=runs[0]["id"])
     world.call("listDeliveryZones", query=window(2, 3))
     world.call("readDispatch", by="owner", query=window(2, 3))
+    acknowledge_dispatch(world)
     world.call("readPerformance", by="owner", query=window(2, 3))
     prices = [
         {"series": "DAY_AHEAD_DE_LU", "start": at(midnight(n)), "end": at(midnight(n + 1)), "price": 50 + abs(n) % 7}
@@ -332,6 +338,13 @@ def settle(world: Survey) -> None:
     for kind in ("WholesaleTrades", "Fcr", "AfrrCapacity", "AfrrEnergy", "NetOff", "TollingContracts"):
         world.call(f"list{kind}")
     world.call("listPriceDeviations", query={"kind": "wholesale-trades"})
+
+
+def acknowledge_dispatch(world: Survey) -> None:
+    sent = world.call("readDispatch", by="owner", query=window(2, 3))
+    done = {"version": sent["version"], "time": at(midnight(2)), "status": "APPLIED", "at": at(midnight(2))}
+    world.call("acknowledgeDispatch", done, by="owner")
+    world.call("listDispatchAcknowledgements", by="owner", query=window(2, 3))
 
 
 def read_revenue(world: Survey) -> None:
@@ -369,6 +382,60 @@ def optimise(world: Survey) -> None:
     world.call("listBacktests", by="trader")
     world.call("readBacktest", by="trader", backtestID=made["id"])
     world.call("listBacktestDays", by="trader", backtestID=made["id"])
+
+
+def trade_by_orders(world: Survey) -> None:
+    """A delivery day ahead: planned, ordered, executed by the operator, and seen by its stages."""
+    of = {"organisationID": world.ids["trader"], "virtualAssetID": world.ids["virtualAssetID"]}
+    ahead = {"delivery-day": day(6)}
+    world.call("forecastPriceSeries", by="trader", query=ahead, series="IDA1_DE_LU")
+    world.call("planMarket", {"deliveryDay": day(6), "stage": "DAY_AHEAD"}, by="trader", **of)
+    world.call(
+        "planPortfolioMarket",
+        {"deliveryDay": day(6), "stage": "DAY_AHEAD"},
+        by="trader",
+        organisationID=world.ids["trader"],
+    )
+    world.call("readPortfolioMarkets", by="trader", query=ahead, organisationID=world.ids["trader"])
+    executed = place_order(world, of, "DAY_AHEAD", midnight(6))
+    world.call("listWaitingOrders", query={"stage": "DAY_AHEAD", **ahead})
+    order = world.call("readOrder", by="trader", orderID=executed, organisationID=world.ids["trader"])
+    trades = [{**volume, "price": 60} for volume in order["volumes"]]
+    world.call("recordOrderResults", [{"orderID": executed, "executed": True, "trades": trades}])
+    cancelled = place_order(world, of, "IDA1", midnight(6) + 8 * QUARTER)
+    world.call("cancelOrder", by="trader", orderID=cancelled, organisationID=world.ids["trader"])
+    world.call("listOrders", by="trader", query=ahead, organisationID=world.ids["trader"])
+
+
+def place_order(world: Survey, of: dict[str, Any], stage: str, begins: datetime) -> str:
+    """Buy half a megawatt for a quarter-hour."""
+    world.call("readAssetMarkets", by="trader", query={"delivery-day": day(6)}, **of)
+    asked = {
+        "virtualAssetID": of["virtualAssetID"],
+        "ifMatch": world.ids["ETag"],
+        "stage": stage,
+        "deliveryDay": day(6),
+        "schedule": flat(begins, 1, -500),
+        "atAnyPrice": True,
+    }
+    return str(world.call("createOrders", [asked], by="trader", organisationID=of["organisationID"])[0]["id"])
+
+
+def compare_with_foresight(world: Survey) -> None:
+    days = window(2, 3)
+    world.call("readVirtualAssetBenchmark", by="trader", query=days)
+    world.call("readPortfolioBenchmark", by="trader", query=days)
+    world.call("readPhysicalAssetBenchmark", by="owner", query=days)
+    world.call("readFleetBenchmark", by="owner", query=days)
+
+
+def pull_prices(world: Survey) -> None:
+    """Feeds of a service that has none configured, and a price that is withdrawn by hand."""
+    world.call("listFeeds")
+    world.call("switchFeed", {"enabled": True}, name="entsoe", expect=409)
+    world.call("runFeed", {}, name="entsoe", expect=409)
+    world.call("listFeedRuns", name="entsoe")
+    world.call("deleteReferencePrices", query={"series": "DAY_AHEAD_DE_LU", **window(45, 46)})
 
 
 def look_around(world: Survey) -> None:
@@ -449,8 +516,26 @@ SCENES: tuple[Callable[[Survey], None], ...] = (
     settle,
     read_revenue,
     optimise,
+    trade_by_orders,
+    compare_with_foresight,
+    pull_prices,
     contain_accounts,
     issue_statements,
     look_around,
     clear_away,
 )
+
+ALONE: frozenset[Callable[[Survey], None]] = frozenset(
+    {
+        auction,
+        settle,
+        read_revenue,
+        pull_prices,
+        optimise,
+        compare_with_foresight,
+        issue_statements,
+        look_around,
+        clear_away,
+    }
+)
+"""Scenes of one caller where there are several: they move the clock of all, or need what such a scene brought."""

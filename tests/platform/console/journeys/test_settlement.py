@@ -101,7 +101,7 @@ class TestAMonth:
             assert statement["figures"]["assets"]
             for asset in statement["figures"]["assets"]:
                 row = card.get_by_role("row", name=re.compile(f"^{asset['name']}"))
-                await expect(row.get_by_role("cell").nth(8)).to_have_text(re.compile(r"^[−\d][\d,]*\.\d\d$"))
+                await expect(row.get_by_role("cell").nth(9)).to_have_text(re.compile(r"^[−\d][\d,]*\.\d\d$"))
 
     async def test_is_the_operators_and_nobody_elses(self, open_tab: OpenTab):
         async with open_tab("trader") as tab:
