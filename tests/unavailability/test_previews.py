@@ -78,13 +78,19 @@ class TestAPreview:
         make_battery: MakeBattery,  # noqa: F811
         operator: Any,
     ) -> None:
-        """Its whole power is out; the outage itself is told to the holders of both."""
+        """Its whole power is out; the outage itself is told to the holders of both. In the order of their making, also
+        where the database has stored what the first one holds anew, behind the second."""
         size = {"ratedChargePower": 400, "ratedDischargePower": 500, "energyCapacity": 800}
         battery = await make_battery(**size)
         url = f"/organisations/{battery.organisation.id}/virtual-assets"
         second = await operator.post(url, json=new_asset(battery.physical, **size))
         assert second.status_code == 201, second.text
         other = replace(battery, asset=second.json())
+        await battery.edge.pool.execute(
+            """with moved as (delete from capacity_holding where holder_id = $1 returning *)
+               insert into capacity_holding select * from moved""",
+            battery.asset["id"],
+        )
         assert (await battery.put([-100, 300])).status_code == 200
         assert (await other.put([0, 0, 200])).status_code == 200
         body = loss(battery, power=1200, charge=1000)

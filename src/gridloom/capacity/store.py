@@ -113,7 +113,7 @@ async def load_firm_capacity(db: Database, keys: Collection[int], first: int, en
 async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
 ) -> dict[int, BatteryCapacity]:
-    """By battery; own schedules are no part."""
+    """By battery, the earliest first, and of equals the one that was made first; own schedules are no part."""
     ratings_and_outages = {key: RatingsAndOutages() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
     edges = period_start(first), period_start(end), first, end
@@ -127,6 +127,8 @@ async def _load_holdings(
         taken = charge_kw, discharge_kw, energy_kwh
         holding = Holding(HoldingKind(kind), holder_id, since, until, *taken, is_firm, losses, organisation_id, product)
         holdings[key].append(holding)
+    for held in holdings.values():
+        held.sort(key=lambda one: (one.first, one.holder_id))  # rows come in whatever order the database has found room
     return {
         key: BatteryCapacity(ratings_and_outages[key], holdings[key], OwnSchedule.nothing())
         for key in ratings_and_outages
