@@ -13,9 +13,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-ver
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
 
-run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000
+run: $(VENV)/$(if $(FIELD),dev,server).stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000 (FIELD=1 with simulated sites and a gateway)
 	@$(BIN)/python web/build.py & $(BIN)/python guide/build.py; wait
-	@exec $(BIN)/gridloom serve
+	@$(if $(FIELD),$(BIN)/gridloom gateway field &) exec $(BIN)/gridloom serve
 
 console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
 	$(BIN)/python web/build.py --tools

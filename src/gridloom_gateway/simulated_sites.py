@@ -1,6 +1,6 @@
 """Sites to try a gateway on: batteries behind Modbus servers and at an MQTT broker, which behave as sites do.
 
-They follow a remote set-point and forget it after 60 s. In the sandbox's field they also drop out and send late.
+They follow a remote set-point and forget it after 60 s; they can drop out, and what was measured meanwhile comes late.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ _WRITES: Final = frozenset({6, 16})
 
 @dataclass(slots=True)
 class SimulatedBattery:
-    """Follows its set-point at once, within its limits; without one for `forgets_after_s` it idles."""
+    """Follows its set-point at once, within its limits; without one for `forgets_after_s` it idles, as one does that is
+    empty or full."""
 
     max_power_kw: float
     capacity_kwh: float
     stored_kwh: float = 0.0
+    charge_efficiency: float = 1.0
+    discharge_efficiency: float = 1.0
     forgets_after_s: float = 60.0
     is_stuck: bool = False
     """It takes set-points and does nothing."""
@@ -60,17 +63,32 @@ class SimulatedBattery:
             now_s = time.monotonic()
             forgotten_s = self._told_s + self.forgets_after_s
             self._flow(min(now_s, max(forgotten_s, self._moved_s)))
-            if now_s >= forgotten_s or self.is_stuck:
-                self.power_kw = 0.0
-            else:
-                self.power_kw = min(max(self._told_kw, -self.max_power_kw), self.max_power_kw)
+            self.power_kw = 0.0 if now_s >= forgotten_s or self.is_stuck else self._limit_power(self._told_kw)
             self._flow(now_s)
 
+    def set_charge(self, percentage: float) -> None:
+        with self._lock:
+            self.stored_kwh = min(max(percentage / 100, 0.0), 1.0) * self.capacity_kwh
+
+    def pass_time(self, seconds: float) -> None:
+        """Energy flows for so long at once, at the power of now."""
+        self.move()
+        with self._lock:
+            self._moved_s -= seconds
+            self._flow(self._moved_s + seconds)
+
+    def _limit_power(self, power_kw: float) -> float:
+        is_at_end = self.stored_kwh <= 0 if power_kw > 0 else self.stored_kwh >= self.capacity_kwh
+        return 0.0 if is_at_end else min(max(power_kw, -self.max_power_kw), self.max_power_kw)
+
     def _flow(self, until_s: float) -> None:
-        energy_kwh = self.power_kw * max(0.0, until_s - self._moved_s) / 3600
+        asked_kwh = self.power_kw * max(0.0, until_s - self._moved_s) / 3600
+        room_kwh = (self.capacity_kwh - self.stored_kwh) / self.charge_efficiency
+        energy_kwh = min(max(asked_kwh, -room_kwh), self.stored_kwh * self.discharge_efficiency)
         self.fed_in_kwh += max(energy_kwh, 0.0)
         self.drawn_kwh += max(-energy_kwh, 0.0)
-        self.stored_kwh = min(max(self.stored_kwh - energy_kwh, 0.0), self.capacity_kwh)
+        taken_kwh = energy_kwh / self.discharge_efficiency if energy_kwh > 0 else energy_kwh * self.charge_efficiency
+        self.stored_kwh = min(max(self.stored_kwh - taken_kwh, 0.0), self.capacity_kwh)
         self._moved_s = max(until_s, self._moved_s)
 
     @property
@@ -143,7 +161,7 @@ class MqttSite:
     """A battery at a broker: JSON with its power in W, charging counted as positive, and its state of charge."""
 
     def __init__(self, battery: SimulatedBattery, topic: str, host: str, port: int, **security: Any) -> None:
-        self.battery, self.topic = battery, topic
+        self.battery, self.topic, self.port = battery, topic, port
         self.control = ""
         self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"site-{topic.replace('/', '-')}")
         if "username" in security:
@@ -153,12 +171,14 @@ class MqttSite:
         self._client.on_connect = self._on_connect
         self._client.on_message = self._on_message
         self._client.reconnect_delay_set(1, 2)
-        self._client.connect_async(host, port)
+        self._address = (host, port)
 
     def start(self) -> None:
+        self._client.connect_async(*self._address)
         self._client.loop_start()
 
     def stop(self) -> None:
+        """What is sent from now on waits until the site is started again."""
         self._client.disconnect()
         self._client.loop_stop()
 

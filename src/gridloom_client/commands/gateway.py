@@ -6,14 +6,16 @@ from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.rendering import print_table, show_lines
 
 EXTRA: Final = ("paho", "pymodbus", "pyarrow")
 
-app = CommandGroup(name="gateway", help="The field gateway of a site, by MQTT and Modbus TCP: init, check, run.")
+app = CommandGroup(name="gateway", help="The field gateway of a site, by MQTT and Modbus TCP: init, check, run, field.")
 
 
 @app.command
@@ -58,10 +60,49 @@ def run(file: Path = Path("gateway.toml")) -> None:
     _import_part("running").run_gateway(_load_configuration(file))
 
 
-def _load_configuration(file: Path) -> Any:
+@app.command
+def field(
+    *,
+    home: Annotated[Path, Parameter(env_var="GRIDLOOM_HOME")] = Path(".gridloom"),
+    port: Annotated[int, Parameter(env_var="GRIDLOOM_PORT")] = 8000,
+    mqtt_port: int = 11883,
+    modbus_port: int = 15020,
+) -> None:
+    """Give eight batteries of a sandbox on this machine simulated sites, four at an MQTT broker and four with Modbus
+    servers, and run a gateway between them and the service.
+
+    The sites follow set-points, forget them after a minute, drop out and send late. It needs the broker mosquitto, and
+    runs until it is stopped. `make run FIELD=1` starts it beside the service. For example:
+
+        gridloom gateway field
+
+    Parameters
+    ----------
+    home
+        The sandbox's own directory, in which its operator's sign-in is kept.
+    port
+        The sandbox's port.
+    mqtt_port
+        The broker's.
+    modbus_port
+        Of the first of four Modbus servers.
+    """
+    _check_packages()
+    simulated_field = _import_part("simulated_field")
+    try:
+        simulated_field.run_field(f"http://127.0.0.1:{port}", home, mqtt_port, modbus_port)
+    except simulated_field.FieldError as error:
+        raise Misunderstood(str(error)) from None
+
+
+def _check_packages() -> None:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise Misunderstood("The gateway needs some packages more: pip install 'gridloom[gateway]'.")
+
+
+def _load_configuration(file: Path) -> Any:
+    _check_packages()
     configuration = _import_part("configuration")
     try:
         return configuration.load_configuration(file)

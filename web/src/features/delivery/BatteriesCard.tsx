@@ -8,7 +8,7 @@ import { Skeleton } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import type { Delivered } from './data'
+import { countAcknowledged, type Delivered, lastAcknowledged } from './data'
 
 interface Props {
   batteries: PhysicalAsset[]
@@ -28,6 +28,8 @@ interface Line {
   reserve: number | null
   deviation: number | null
   parts: string
+  /** What its site said of the dispatch, in words. */
+  site: string
 }
 
 /** Every battery: the last quarter-hour that is over, measured against what was dispatched for it; of a past day, all. */
@@ -38,7 +40,9 @@ export function BatteriesCard({ batteries, delivered, isLoading, span, now }: Pr
   const quarter = isToday ? Math.max(span.start, quarterAt(now) - QUARTER_MS) : span.start
   const lines = batteries.map((asset) => {
     const found = delivered.get(asset.id)
-    return isPast ? lineOfDay(asset, found) : lineOfQuarter(asset, found, quarter)
+    if (isPast) return lineOfDay(asset, found)
+    const last = lastAcknowledged(found?.dispatch ?? [], now)
+    return { ...lineOfQuarter(asset, found, quarter), site: last ? `${last.words} ${time(last.time, zone)}` : '' }
   })
   const zones = [...new Set(batteries.map((one) => one.deliveryZone))].sort()
   const ended = quarter + QUARTER_MS
@@ -89,7 +93,7 @@ export function BatteriesCard({ batteries, delivered, isLoading, span, now }: Pr
 
 const PARTS: Record<string, string> = { OWN: 'own use', DRIFT: 'drift' }
 
-function lineOfQuarter(asset: PhysicalAsset, found: Delivered | undefined, quarter: number): Line {
+function lineOfQuarter(asset: PhysicalAsset, found: Delivered | undefined, quarter: number): Omit<Line, 'site'> {
   const due = found?.dispatch.find((point) => Date.parse(point.time) === quarter)
   const done = found?.performance?.performance.find((point) => Date.parse(point.time) === quarter)
   const reserve = done?.reserveResponse ?? null
@@ -133,6 +137,7 @@ function lineOfDay(asset: PhysicalAsset, found: Delivered | undefined): Line {
       .filter((kind) => Math.abs(own[kind]) >= 50)
       .map((kind) => `${PARTS[kind]} ${signed(own[kind] / 1000, 1)}`)
       .join(', '),
+    site: countAcknowledged(found?.dispatch ?? []),
   }
 }
 
@@ -151,7 +156,7 @@ function Awaited() {
 }
 
 function Row({ line, hours, isLoading }: { line: Line; hours: number; isLoading: boolean }) {
-  const { asset, charge, dispatch, measured, reserve, deviation, parts } = line
+  const { asset, charge, dispatch, measured, reserve, deviation, parts, site } = line
   const rated = asset.parameters.ratedDischargePower * hours
   const isLarge = deviation !== null && Math.abs(deviation) > 0.02 * rated
   return (
@@ -162,6 +167,7 @@ function Row({ line, hours, isLoading }: { line: Line; hours: number; isLoading:
         </Link>
         <span className="note second-line">
           {megawatts(asset.parameters.ratedDischargePower)} MW{parts && ` · ${parts}`}
+          {site && ` · site: ${site}`}
         </span>
       </td>
       {isLoading ? (

@@ -1,7 +1,9 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { barsOf, deliveredOf, deviationsOf, reachOf, totalsOf } = await import('./data')
+const { barsOf, countAcknowledged, deliveredOf, deviationsOf, lastAcknowledged, reachOf, totalsOf } = await import(
+  './data'
+)
 
 const quarter = (time: string, [scheduledExport, scheduledImport, netted, unserved]: number[]) => ({
   time,
@@ -76,4 +78,29 @@ test('what was delivered is known by battery, also before its first quarter-hour
   expect([...later.keys()]).toEqual(['a', 'c'])
   expect(later.get('a')?.performance).toEqual({ performance: [] } as never)
   expect(later.get('c')?.performance).toBeNull()
+})
+
+describe('what a site said of its dispatch', () => {
+  const point = (time: string, status?: string) => ({
+    time,
+    power: 0,
+    parts: [],
+    stateOfChargePercentage: 50,
+    ...(status ? { acknowledgement: { version: 1, status, at: time } } : {}),
+  })
+  const points = [
+    point('2026-11-16T08:00:00Z', 'APPLIED'),
+    point('2026-11-16T08:15:00Z', 'NOT_FOLLOWED'),
+    point('2026-11-16T08:30:00Z'),
+    point('2026-11-16T09:00:00Z', 'RECEIVED'),
+    point('2026-11-16T09:15:00Z', 'APPLIED'),
+  ] as Parameters<typeof lastAcknowledged>[0]
+
+  test('is told of the last quarter-hour that has begun, and counted over a day', () => {
+    const last = (now: string) => lastAcknowledged(points, Date.parse(now))
+    expect(last('2026-11-16T08:44:00Z')).toEqual({ time: Date.parse('2026-11-16T08:15:00Z'), words: 'not followed' })
+    expect(last('2026-11-16T07:59:00Z')).toBeNull()
+    expect(countAcknowledged(points)).toBe('2 applied, 1 not followed, 1 received')
+    expect(countAcknowledged([])).toBe('')
+  })
 })

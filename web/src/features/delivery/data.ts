@@ -80,6 +80,29 @@ export function deliveredOf(ids: readonly string[], answers: readonly unknown[],
   )
 }
 
+const SITE_WORDS: Record<string, string> = {
+  RECEIVED: 'received',
+  APPLIED: 'applied',
+  REJECTED: 'rejected',
+  NOT_FOLLOWED: 'not followed',
+}
+
+/** What a site said last of its dispatch, up to a quarter-hour that has begun; null where it has said nothing. */
+export function lastAcknowledged(points: DispatchPoint[], now: number): { time: number; words: string } | null {
+  const last = points.findLast((point) => point.acknowledgement && Date.parse(point.time) <= now)
+  if (!last?.acknowledgement) return null
+  const { status } = last.acknowledgement
+  return { time: Date.parse(last.time), words: SITE_WORDS[status] ?? status }
+}
+
+/** What a site said of the quarter-hours of a day, counted: `94 applied, 2 rejected`; empty where it said nothing. */
+export function countAcknowledged(points: DispatchPoint[]): string {
+  const counts = new Map<string, number>()
+  for (const { acknowledgement } of points)
+    if (acknowledgement) counts.set(acknowledgement.status, (counts.get(acknowledgement.status) ?? 0) + 1)
+  return [...counts].map(([status, count]) => `${count} ${SITE_WORDS[status] ?? status}`).join(', ')
+}
+
 export interface Deviation {
   time: number
   /** MW measured less dispatched, without the response to reserves; all batteries together. */

@@ -35,6 +35,8 @@ export const EVENT_TYPES = [
   'statement.issued',
   'delivery.reserve-shortfall',
   'delivery.run-failed',
+  'dispatch.acknowledged',
+  'dispatch.not-followed',
   'dispatch.deviation',
   'webhook.disabled',
   'api-key.expiring',

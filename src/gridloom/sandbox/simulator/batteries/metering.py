@@ -50,6 +50,8 @@ class Orders:
     afrr_kw: dict[Direction, np.ndarray]
     planned_kwh: np.ndarray
     """[battery]: what each is planned to hold at the start, which no later run changes; NaN where that is not known"""
+    acknowledged: np.ndarray
+    """[battery][period]: whether a site says what became of the order; one period more, which ends at the start"""
 
     @property
     def periods(self) -> int:
@@ -65,6 +67,8 @@ class Metered:
     state: State
     owed_kwh: np.ndarray
     simulated: SimulatedMinutes
+    is_at_site: np.ndarray
+    """[battery][minute]: measured by the battery's own site, and not reported here"""
 
 
 async def meter(scene: StepContext, until: datetime) -> None:
@@ -73,9 +77,11 @@ async def meter(scene: StepContext, until: datetime) -> None:
     assert since is not None
     while since < until:
         end = min(until, since + LONGEST_RUN)
-        metered = run_orders(scene, await read_orders(scene, since, end))
+        orders = await read_orders(scene, since, end)
+        metered = run_orders(scene, orders, orders.acknowledged[:, 1:])
         await send(scene, metered, 0, len(metered.signals["frequency"][0]))
         scene.memory.store_state(metered.state, metered.owed_kwh)
+        await _take_measured_energy(scene, metered)
         scene.memory.metered_until = since = end
 
 
@@ -84,14 +90,18 @@ async def meter(scene: StepContext, until: datetime) -> None:
 
 async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Orders:
     """The dispatch of all batteries over a window."""
-    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end) for battery in BATTERIES))
+    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start - PERIOD, end) for battery in BATTERIES))
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
     afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in AFRR_DIRECTIONS}
     planned_kwh = np.full(len(BATTERIES), np.nan)
+    acknowledged = np.zeros((len(BATTERIES), periods + 1), dtype=bool)
     for row, points in enumerate(answers):
         for point in points:
             index = (datetime.fromisoformat(point["time"]) - start) // PERIOD
+            acknowledged[row, index + 1] = point.get("acknowledgement", {}).get("status", "RECEIVED") != "RECEIVED"
+            if index < 0:
+                continue
             if index == 0:
                 planned_kwh[row] = point["stateOfChargePercentage"] / 100 * CELLS.capacity_kwh[row]
             power[row, index] = point["power"]
@@ -100,7 +110,7 @@ async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Ord
                     fcr[row, index] += part["power"]
                 elif part["kind"] in (ReserveProduct.AFRR_POS, ReserveProduct.AFRR_NEG):
                     afrr[ReserveProduct(part["kind"]).direction][row, index] += abs(part["power"])
-    return Orders(start, power, fcr, afrr, planned_kwh)
+    return Orders(start, power, fcr, afrr, planned_kwh, acknowledged)
 
 
 async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
@@ -116,7 +126,8 @@ async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: da
 # --- what comes of them ----------------------------------------------------------------------------------------------
 
 
-def run_orders(scene: StepContext, orders: Orders) -> Metered:
+def run_orders(scene: StepContext, orders: Orders, is_at_site: np.ndarray) -> Metered:
+    """is_at_site: [battery][period] whether the battery's own site measures."""
     memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
     frequency = _join_days(orders.start, minutes, MINUTE, scene.board.frequency_hz)
     reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
@@ -139,7 +150,9 @@ def run_orders(scene: StepContext, orders: Orders) -> Metered:
     signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
     signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
     taken = _stored_kwh(simulated.power_kw) - _stored_kwh(asked_kw)
-    return Metered(orders.start, signals, state, owed_kwh + simulated.lost_kwh - taken, simulated)
+    owed_kwh = owed_kwh + simulated.lost_kwh - taken
+    is_at_site = np.repeat(is_at_site, MINUTES_A_PERIOD, axis=1)
+    return Metered(orders.start, signals, state, owed_kwh, simulated, is_at_site)
 
 
 def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
@@ -188,11 +201,24 @@ def _join_days(start: datetime, count: int, step: timedelta, of_day: Callable[[d
     return np.concatenate(found)
 
 
+async def _take_measured_energy(scene: StepContext, metered: Metered) -> None:
+    """The store of a battery whose site has just measured it is what the site says."""
+    for row in np.flatnonzero(metered.is_at_site[:, -1]):
+        asset = scene.memory.batteries[BATTERIES[row].slug]
+        answer = await scene.operator.get(f"/monitoring/{asset}/datapoints/latest?datapoints=state_of_charge")
+        if measured := answer["data"].get("state_of_charge"):
+            share = min(max(measured["value"] / 100, 0.0), 1.0)
+            scene.memory.energy_kwh[row] = round(float(share * CELLS.capacity_kwh[row]), 6)
+            scene.memory.owed_kwh[row] = 0.0
+
+
 # --- reporting -------------------------------------------------------------------------------------------------------
 
 
 async def send(scene: StepContext, metered: Metered, first: int, last: int) -> None:
-    """Some minutes of all batteries in one request, as a gateway would."""
+    """Some minutes of all batteries that no site reports, in one request, as a gateway would."""
+    if metered.is_at_site[:, first:last].all():
+        return
     body = await asyncio.to_thread(_write_arrow, scene.memory, metered, first, last)
     await scene.operator.send("/monitoring/datapoints", body, ARROW)
 
@@ -210,7 +236,7 @@ def _write_arrow(memory: SimulatorState, metered: Metered, first: int, last: int
         "time": pa.array(np.tile(times, len(BATTERIES)), type=pa.timestamp("ms", tz="UTC")),
         **{name: pa.array(values[:, first:last].ravel()) for name, values in metered.signals.items()},
     }
-    table = pa.table(columns)
+    table = pa.table(columns).filter(pa.array(~metered.is_at_site[:, first:last].ravel()))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -55,6 +55,7 @@ class MinuteReports:
                 return
             if self._metered is None:
                 orders = await metering.read_orders(self._scene, self._start, self._start + PERIOD)
-                self._metered = metering.run_orders(self._scene, orders)
+                is_at_site = orders.acknowledged[:, :-1] | orders.acknowledged[:, 1:]
+                self._metered = metering.run_orders(self._scene, orders, is_at_site)
             await metering.send(self._scene, self._metered, self._sent, reached)
             self._sent = reached
