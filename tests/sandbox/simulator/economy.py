@@ -12,9 +12,9 @@ import numpy as np
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.operator import HURDLE_SHARE
 from gridloom.sandbox.simulator.participants.planning import Store
-from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, USUAL, customers_periods, customers_price
+from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, USUAL, customers_periods, customers_prices
 from gridloom.sandbox.simulator.participants.traders import plan_holding
-from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer, expected_value
+from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer, foreseen_value
 from gridloom.sandbox.simulator.scenario import (
     AUCTIONED_SHARE,
     DAILY_CYCLES,
@@ -38,6 +38,11 @@ class Month:
     prices_eur_mw: list[float] = field(default_factory=list)
     values_eur_mw: list[float] = field(default_factory=list)
     """Of each auctioned lot: what was paid for a megawatt, and what the winner then earned with it"""
+    leads: list[float] = field(default_factory=list)
+    """By how much of its offer the winner was above the second"""
+    bidders: list[int] = field(default_factory=list)
+    customers_eur: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """What each trader's customers paid beyond the day-ahead price"""
     exported_mwh: float = 0.0
     netted_mwh: float = 0.0
     traded_mwh: float = 0.0
@@ -71,9 +76,9 @@ def _clear_auction(
     board: MarketData, month: Month, zone: str, day: date, power_mw: float
 ) -> Iterator[tuple[str, float]]:
     known_until, bids = day - timedelta(days=2), dict[str, float]()
-    hurdle = HURDLE_SHARE * power_mw * expected_value(board, USUAL, day, known_until)
+    hurdle = HURDLE_SHARE * power_mw * foreseen_value(board, USUAL, day, known_until)
     for slug, strategy in STRATEGIES.items():
-        worth = power_mw * expected_value(board, strategy, day, known_until)
+        worth = power_mw * foreseen_value(board, strategy, day, known_until)
         for is_last in (False, True):
             offer = decide_offer(board, slug, zone, day, worth, is_last=is_last)
             if offer is not None and offer >= hurdle:
@@ -83,6 +88,10 @@ def _clear_auction(
         month.paid_eur[winner] += bids[winner]
         month.winners.append(winner)
         month.prices_eur_mw.append(bids[winner] / power_mw)
+        ordered = sorted(bids.values())
+        month.bidders.append(len(bids))
+        if len(bids) > 1:
+            month.leads.append(ordered[-1] / ordered[-2] - 1)
         yield winner, power_mw
 
 
@@ -91,8 +100,10 @@ def _deliver_day(board: MarketData, month: Month, zone: str, day: date, held: li
     for number, (holder, power_mw) in enumerate(held):
         flat = np.full(len(board.day_ahead(day)), 1000 * power_mw)
         store = Store(flat, flat, STORAGE_HOURS * 1000 * power_mw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
-        powers.append(np.array(plan_holding(board, holder, zone, day, store, 0.5, DAILY_CYCLES)))
-        earned = _sell_plan(board, month, holder, day, powers[-1] / 4000)
+        powers.append(
+            np.array(plan_holding(board, holder, zone, day, store, 0.5, DAILY_CYCLES, serves_customers=number == 0))
+        )
+        earned = _sell_plan(board, month, holder, day, powers[-1] / 4000, serves_customers=number == 0)
         month.earned_eur[holder] += earned
         if number:
             month.values_eur_mw.append(earned / power_mw)
@@ -101,10 +112,16 @@ def _deliver_day(board: MarketData, month: Month, zone: str, day: date, held: li
     month.netted_mwh += np.minimum(exports, imports).sum() / 4000
 
 
-def _sell_plan(board: MarketData, month: Month, holder: str, day: date, planned_mwh: np.ndarray) -> float:
+def _sell_plan(
+    board: MarketData, month: Month, holder: str, day: date, planned_mwh: np.ndarray, *, serves_customers: bool
+) -> float:
     """EUR: customers, the day-ahead auction, an intraday auction, continuous trading, and what is left at its price."""
-    strategy, supplied = STRATEGIES[holder], customers_periods(STRATEGIES[holder], day)
-    earned = float(planned_mwh[supplied].sum()) * customers_price(board.day_ahead(day))
+    strategy = STRATEGIES[holder]
+    supplied = customers_periods(strategy, day) & serves_customers
+    earned = float(planned_mwh[supplied] @ customers_prices(board.day_ahead(day))[supplied])
+    month.customers_eur[holder] += float(
+        planned_mwh[supplied] @ (customers_prices(board.day_ahead(day)) - board.day_ahead(day))[supplied]
+    )
     left, lot = np.where(supplied, 0.0, planned_mwh), strategy.lot_mw / 4
     sales = [(strategy.day_ahead_share, board.day_ahead(day)), (1.0, board.intraday(day))]
     if strategy.intraday_auction is not None:

@@ -17,7 +17,7 @@ from gridloom.sandbox.simulator.api_session import ApiSession, written
 from gridloom.sandbox.simulator.credentials import member_name, member_password
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
 from gridloom.sandbox.simulator.market.market_data import MarketData
-from gridloom.sandbox.simulator.participants.strategies import customers_price
+from gridloom.sandbox.simulator.participants.strategies import customers_prices
 from gridloom.sandbox.simulator.participants.valuing import annual_toll
 from gridloom.sandbox.simulator.scenario import AUCTIONED_SHARE, ORGANISATIONS, TOLLED_SHARE, batteries_in
 
@@ -116,7 +116,7 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
         "DAY_AHEAD": [board.day_ahead(day)],
         "INTRADAY_AUCTION": [board.auction(day, auction) for auction in IntradayAuction],
         "INTRADAY_CONTINUOUS": [board.intraday(day)],
-        "OTC": [np.full(len(power_kw), customers_price(board.day_ahead(day)))],
+        "OTC": [customers_prices(board.day_ahead(day))],
     }
     trades = [row for row in await world.pages("/settlements/wholesale-trades", **span) if row["assetID"] == won["id"]]
     traded_mwh = np.zeros(len(power_kw))

@@ -48,6 +48,20 @@ class TestThirtyDays:
         assert max(wins.values()) < 0.65 * wins.total()
         assert np.std(month.prices_eur_mw) > 0.05 * np.mean(month.prices_eur_mw)
 
+    def test_have_three_to_six_bid_and_the_winner_little_above_the_second(self, month: Month):
+        assert 3 <= np.mean(month.bidders) <= 6
+        assert 0.03 <= np.median(month.leads) <= 0.1
+
+    def test_pay_more_for_what_earns_more_and_gain_with_most_lots(self, month: Month):
+        paid, earned = np.array(month.prices_eur_mw), np.array(month.values_eur_mw)
+        assert np.corrcoef(paid, earned)[0, 1] >= 0.5
+        assert 0.5 <= np.mean(earned > paid) <= 0.85
+        assert paid[earned.argmax()] > np.median(paid)
+
+    def test_earn_little_from_customers_beyond_the_market(self, month: Month):
+        profit = sum(month.earned_eur.values()) - sum(month.paid_eur.values())
+        assert 0 < sum(month.customers_eur.values()) <= 0.1 * profit
+
     def test_net_some_hundredths_of_exports(self, month: Month):
         assert 0.03 <= month.netted_share <= 0.10
 

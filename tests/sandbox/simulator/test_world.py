@@ -24,9 +24,9 @@ def first_days(world: SimulatedWorld) -> tuple[datetime, datetime]:
 
 
 class TestTheCast:
-    async def test_is_an_operator_two_owners_and_three_traders(self, world: SimulatedWorld):
+    async def test_is_an_operator_two_owners_and_five_traders(self, world: SimulatedWorld):
         kinds = Counter(one["kind"] for one in await world.get("/organisations"))
-        assert kinds == {"OPERATOR": 1, "PARTICIPANT": 5}
+        assert kinds == {"OPERATOR": 1, "PARTICIPANT": 7}
 
     async def test_has_twelve_batteries_in_four_zones(self, world: SimulatedWorld):
         batteries = await world.get("/physical-assets")

@@ -50,6 +50,8 @@ ORGANISATIONS: Final = (
     SimulatedOrganisation("rheintal", "Rheintal Trading", trades=True, asks_for_values=True),
     SimulatedOrganisation("neckar", "Neckar Flex", trades=True),
     SimulatedOrganisation("hanse", "Hanse Energiehandel", trades=True, is_newcomers=True),
+    SimulatedOrganisation("elbe", "Elbe Commodities", trades=True),
+    SimulatedOrganisation("isar", "Isar Flexkontor", trades=True),
 )
 TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
 
@@ -104,10 +106,10 @@ class ZoneTerms:
 
 
 ZONES: Final[Mapping[str, ZoneTerms]] = {
-    FIFTY_HERTZ: ZoneTerms(0.85, "rheintal", 8),
-    AMPRION: ZoneTerms(0.88, "hanse", 9),
-    TENNET: ZoneTerms(0.84, "hanse", 10),
-    TRANSNET_BW: ZoneTerms(0.84, "neckar", 11),
+    FIFTY_HERTZ: ZoneTerms(0.92, "rheintal", 8),
+    AMPRION: ZoneTerms(0.92, "hanse", 9),
+    TENNET: ZoneTerms(0.90, "hanse", 10),
+    TRANSNET_BW: ZoneTerms(0.90, "neckar", 11),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -23,6 +23,11 @@ class SimulatedHolding(msgspec.Struct):
     charge_efficiency: float
     discharge_efficiency: float
     daily_cycle_limit: float | None = None
+
+    @property
+    def is_tolled(self) -> bool:
+        """By a contract of a fortnight; what is auctioned lives for a day."""
+        return self.end - self.start > timedelta(days=2)
 
 
 class OpenAuction(msgspec.Struct):

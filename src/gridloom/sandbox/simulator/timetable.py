@@ -33,7 +33,7 @@ async def begin_day(scene: StepContext) -> None:
 
 async def renew_tolls(scene: StepContext) -> None:
     """Two days before the fortnight is over."""
-    ends = {one.end for one in scene.memory.holdings if (one.end - one.start) > 2 * _DAY}
+    ends = {one.end for one in scene.memory.holdings if one.is_tolled}
     if ends and max(ends) - scene.step <= 2 * _DAY:
         await operator.renew_tolls(scene, (max(ends) + _DAY / 4).date())
 

@@ -23,7 +23,7 @@ from gridloom.sandbox.simulator.market.exchange import clear_order, stage_prices
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction, periods_of_third
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.strategies import USUAL
-from gridloom.sandbox.simulator.participants.valuing import annual_toll, expected_value
+from gridloom.sandbox.simulator.participants.valuing import annual_toll, foreseen_value
 from gridloom.sandbox.simulator.scenario import (
     AUCTIONED_SHARE,
     DAILY_CYCLES,
@@ -93,7 +93,7 @@ async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
     day = today + timedelta(days=2)
     window = market_day_window(day)
     power_kw, energy_kwh = _size_lot(zone, AUCTIONED_SHARE)
-    worth = power_kw / 1000 * await asyncio.to_thread(expected_value, scene.board, USUAL, day, today)
+    worth = power_kw / 1000 * await asyncio.to_thread(foreseen_value, scene.board, USUAL, day, today)
     closing = wall_clock(today + timedelta(days=1), ZONES[zone].closing_hour)
     body = {
         "start": written(scene.step + PERIOD),

@@ -1,6 +1,6 @@
 """How each trader sees prices, what it risks, what it offers and where it sells: none plans a day as another does.
 
-Two supply customers of their own in hours in which others charge: there opposite schedules meet in one zone and are
+Some supply customers of their own in hours in which others charge: there opposite schedules meet in one zone and are
 netted.
 """
 
@@ -18,7 +18,8 @@ from gridloom.sandbox.simulator.market.market_data import EVEN_HANDED, Weights
 
 Floats = np.ndarray
 
-CUSTOMERS_PREMIUM_EUR_MWH: Final = 25.0
+CUSTOMERS_MARGIN_EUR_MWH: Final = 1.5
+"""Over the day-ahead price of the quarter-hour"""
 WAVES: Final = 3
 NORMALS: Final = 2 * WAVES
 """The purpose of the random stream of a day's own idea."""
@@ -47,7 +48,8 @@ class Strategy:
     intraday_auction: IntradayAuction | None = None
     """Where it sells the half of the rest; everything else hour by hour on the day itself"""
     customers_hours: tuple[int, int] | None = None
-    """On the wall clock: when it discharges a little for customers of its own, who pay the day's mean and a premium"""
+    """On the wall clock: when what it holds for a fortnight discharges a little for customers of its own, who pay the
+    day-ahead price and a margin"""
 
 
 SHARP: Final = Strategy(
@@ -56,7 +58,7 @@ SHARP: Final = Strategy(
     hunch=0.04,
     least_margin_eur_mwh=6.0,
     most_cycles=2.0,
-    offers_share=0.78,
+    offers_share=0.92,
     absence=0.1,
     day_ahead_share=0.8,
     lot_mw=0.1,
@@ -72,7 +74,7 @@ PATIENT: Final = Strategy(
     hunch=0.05,
     least_margin_eur_mwh=12.0,
     most_cycles=2.0,
-    offers_share=0.82,
+    offers_share=0.92,
     absence=0.15,
     day_ahead_share=1.0,
     lot_mw=0.5,
@@ -87,7 +89,7 @@ CAUTIOUS: Final = Strategy(
     hunch=0.04,
     least_margin_eur_mwh=20.0,
     most_cycles=1.9,
-    offers_share=0.84,
+    offers_share=0.95,
     absence=0.2,
     day_ahead_share=0.9,
     lot_mw=0.2,
@@ -96,7 +98,34 @@ CAUTIOUS: Final = Strategy(
 )
 """Spares its batteries, supplies customers whose load is highest at noon, and is often away."""
 
-STRATEGIES: Final = {"rheintal": PATIENT, "neckar": CAUTIOUS, "hanse": SHARP}
+EARLY: Final = Strategy(
+    Weights(latest=0.5, week=0.3, same_weekday=0.2),
+    averages_over=1,
+    hunch=0.05,
+    least_margin_eur_mwh=9.0,
+    most_cycles=2.0,
+    offers_share=0.88,
+    absence=0.12,
+    day_ahead_share=0.7,
+    lot_mw=0.1,
+    intraday_auction=IntradayAuction.SECOND,
+)
+"""Follows yesterday, and leaves much for the auctions that come after."""
+
+STEADY: Final = Strategy(
+    Weights(latest=0.3, week=0.4, same_weekday=0.3),
+    averages_over=1,
+    hunch=0.03,
+    least_margin_eur_mwh=8.0,
+    most_cycles=2.0,
+    offers_share=0.87,
+    absence=0.08,
+    day_ahead_share=1.0,
+    lot_mw=0.1,
+)
+"""Bids nearly every day and sells everything day-ahead."""
+
+STRATEGIES: Final = {"rheintal": PATIENT, "neckar": CAUTIOUS, "hanse": SHARP, "elbe": EARLY, "isar": STEADY}
 """By the trader's slug"""
 
 USUAL: Final = Strategy(
@@ -120,9 +149,9 @@ def customers_periods(strategy: Strategy, day: date) -> Floats:
     return np.asarray((first <= hours) & (hours < last))
 
 
-def customers_price(day_ahead: Floats) -> float:
-    """EUR/MWh, to the cent."""
-    return round(float(day_ahead.mean()) + CUSTOMERS_PREMIUM_EUR_MWH, 2)
+def customers_prices(day_ahead: Floats) -> Floats:
+    """EUR/MWh of each quarter-hour, to the cent: what the exchange pays, and a margin."""
+    return np.round(day_ahead + CUSTOMERS_MARGIN_EUR_MWH, 2)
 
 
 def see_prices(strategy: Strategy, expected: Floats, normals: Floats) -> Floats:

@@ -15,7 +15,7 @@ from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.operator import euros, is_whole_day
 from gridloom.sandbox.simulator.participants.planning import Store, plan_day
 from gridloom.sandbox.simulator.participants.strategies import NORMALS, STRATEGIES, customers_periods, see_prices
-from gridloom.sandbox.simulator.participants.valuing import decide_offer, expected_value, number_text
+from gridloom.sandbox.simulator.participants.valuing import decide_offer, foreseen_value, number_text
 from gridloom.sandbox.simulator.random_streams import stream
 from gridloom.sandbox.simulator.scenario import (
     DAILY_CYCLES,
@@ -61,16 +61,17 @@ async def _place_bid(scene: StepContext, trader: SimulatedOrganisation, auction:
 
 
 async def _value_auction(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> float:
-    """EUR. One trader asks the platform what an auction is worth; the others trust their own reckoning, as all do when
-    time is hurrying."""
-    if scene.is_hurrying or not trader.asks_for_values:
-        day = auction.delivery_day
-        known_until = day - timedelta(days=2)
-        strategy = STRATEGIES[trader.slug]
-        return auction.power_mw * await asyncio.to_thread(expected_value, scene.board, strategy, day, known_until)
-    key = scene.key(f"value/{trader.slug}/{auction.id}")
-    found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
-    return FORECAST_SHARE * float(found["p50"])
+    """EUR. One trader asks the platform what past prices make of an auction; the others trust their own reckoning, as
+    all do when time is hurrying. What is special about the day all take from forecasts of the weather."""
+    usual_eur, day = None, auction.delivery_day
+    if trader.asks_for_values and not scene.is_hurrying:
+        key = scene.key(f"value/{trader.slug}/{auction.id}")
+        found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
+        usual_eur = FORECAST_SHARE * float(found["p50"]) / auction.power_mw
+    known_until, strategy = day - timedelta(days=2), STRATEGIES[trader.slug]
+    return auction.power_mw * await asyncio.to_thread(
+        foreseen_value, scene.board, strategy, day, known_until, usual_eur
+    )
 
 
 async def take_what_was_won(scene: StepContext, day: date) -> None:
@@ -164,11 +165,21 @@ def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, blo
         holding.discharge_efficiency,
     )
     most_cycles = holding.daily_cycle_limit or DAILY_CYCLES
-    return plan_holding(scene.board, holding.holder, holding.zone, day, store, start, most_cycles)
+    return plan_holding(
+        scene.board, holding.holder, holding.zone, day, store, start, most_cycles, serves_customers=holding.is_tolled
+    )
 
 
 def plan_holding(
-    board: MarketData, holder: str, zone: str, day: date, store: Store, start: float, most_cycles: float
+    board: MarketData,
+    holder: str,
+    zone: str,
+    day: date,
+    store: Store,
+    start: float,
+    most_cycles: float,
+    *,
+    serves_customers: bool,
 ) -> list[float]:
     """The powers, in kW, by which a trader runs a virtual battery over a day whose prices are not known yet."""
     strategy = STRATEGIES[holder]
@@ -182,7 +193,7 @@ def plan_holding(
         end=0.5,
         most_cycles=min(strategy.most_cycles, most_cycles),
         least_margin_eur_mwh=strategy.least_margin_eur_mwh,
-        delivers=customers_periods(strategy, day),
+        delivers=customers_periods(strategy, day) & serves_customers,
     )
     powers: list[float] = found.power_kw.tolist()
     return powers

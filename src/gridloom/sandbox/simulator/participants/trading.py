@@ -13,7 +13,7 @@ from gridloom.kernel.market_time import MARKET_ZONE
 from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
-from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, customers_periods, customers_price
+from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, customers_periods, customers_prices
 from gridloom.sandbox.simulator.scenario import TRADERS
 from gridloom.sandbox.simulator.step_context import StepContext
 
@@ -36,8 +36,11 @@ async def sell_day_ahead(scene: StepContext, day: date) -> None:
     prices, left, trades = scene.board.day_ahead(day), dict[str, list[float]](), list[Trades]()
     market = ("DA", "DAY_AHEAD", prices.tolist())
     for trader in TRADERS:
-        supplied, unsupplied = _supply_customers(trader.slug, _pick_held(scene, trader.slug, planned), day, prices)
-        sold, unsold = _sell_share(trader.slug, STRATEGIES[trader.slug].day_ahead_share, unsupplied, day, market)
+        held = _pick_held(scene, trader.slug, planned)
+        tolled = {one.id for one in scene.memory.holdings if one.is_tolled}
+        serving = {id: volumes for id, volumes in held.items() if id in tolled}
+        supplied, unsupplied = _supply_customers(trader.slug, serving, day, prices)
+        sold, unsold = _sell_share(trader.slug, STRATEGIES[trader.slug].day_ahead_share, held | unsupplied, day, market)
         trades.append((trader.slug, "da", supplied + sold))
         left |= unsold
     await _record_trades(scene, trades)
@@ -47,13 +50,11 @@ async def sell_day_ahead(scene: StepContext, day: date) -> None:
 def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray) -> tuple[list[Row], Volumes]:
     """Sell to a trader's own customers what is discharged for them, not at the exchange: the trades, and what is left
     of the plans."""
-    supplied, price = customers_periods(STRATEGIES[slug], day).tolist(), customers_price(prices)
+    supplied, paid = customers_periods(STRATEGIES[slug], day).tolist(), customers_prices(prices).tolist()
     rows, left = list[Row](), dict[str, list[float]]()
     for asset_id, volumes in planned.items():
         sold = [volume if is_supplied else 0.0 for volume, is_supplied in zip(volumes, supplied, strict=True)]
-        rows += _list_trades(
-            "OTC", "OTC", day, asset_id, ((t, v, price) for t, v in zip(periods_of(day), sold, strict=True))
-        )
+        rows += _list_trades("OTC", "OTC", day, asset_id, zip(periods_of(day), sold, paid, strict=True))
         left[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
     return rows, left
 

@@ -1,4 +1,5 @@
-"""The value of a battery to a trader: what its own plans earned on recent days, and what the day to come promises.
+"""The value of a battery to a trader: what its own plans earned on recent days, what the day to come promises, and
+what the weather forecast lets it see of that day.
 
 All batteries of the world store two hours of their power, so a value holds for a megawatt of any of them.
 """
@@ -20,7 +21,7 @@ from gridloom.sandbox.simulator.participants.strategies import (
     STRATEGIES,
     Strategy,
     customers_periods,
-    customers_price,
+    customers_prices,
     see_prices,
 )
 from gridloom.sandbox.simulator.random_streams import stream
@@ -33,15 +34,22 @@ from gridloom.sandbox.simulator.scenario import (
 )
 
 RECENT_DAYS: Final = 7
-FORWARD_PAST_DAYS: Final = 4
-VIEW_SPREAD: Final = 0.1
-"""How far traders' views of a day's worth lie apart, as the standard deviation of the logarithm"""
+FORWARD_PAST_DAYS: Final = 2
+SEEN_SHARE: Final = 0.8
+"""How much of what sets a day apart from those before it the forecasts of weather and load show two days ahead"""
+FORECAST_ERROR: Final = 0.13
+"""Of those forecasts, which all traders read, as the standard deviation of a value's logarithm"""
+VIEW_SPREAD: Final = 0.045
+"""How far traders' own views of a day's worth lie apart, likewise"""
 FIRST_OFFER: Final = 0.88
 """Of the offer that a trader is ready to make in the end"""
 CONTENT_CHANCE: Final = 0.5
 """That a trader leaves it at its first offer, which then is the full one"""
+TOLL_SPREAD: Final = 0.05
+"""How far what is agreed lies from a contract's share, as the standard deviation of the logarithm"""
 TOLL_STEP_EUR: Final = 500
 _MW: Final = 1000.0
+_DAY: Final = timedelta(days=1)
 
 _valuing = threading.Lock()
 """Traders value several lots of a day at once, in threads: the first computes what the others then find cached."""
@@ -53,11 +61,13 @@ def number_text(text: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def plan_and_result(board: MarketData, strategy: Strategy, day: date, known_until: date) -> tuple[float, float]:
+def plan_and_result(
+    board: MarketData, strategy: Strategy, day: date, known_until: date, *, serves_customers: bool = False
+) -> tuple[float, float]:
     """EUR a megawatt: what a plan for the day promises, and what it earns at the day-ahead prices that come."""
     expected = board.expected(day, known_until, strategy.weights)
     chance = stream(board.seed_of(known_until), "value", number_text(repr(strategy.weights)), day.toordinal())
-    flat, delivers = np.full(len(expected), _MW), customers_periods(strategy, day)
+    flat, delivers = np.full(len(expected), _MW), customers_periods(strategy, day) & serves_customers
     plan = plan_day(
         Store(flat, flat, STORAGE_HOURS * _MW, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY),
         see_prices(strategy, expected, chance.standard_normal(NORMALS)),
@@ -66,7 +76,7 @@ def plan_and_result(board: MarketData, strategy: Strategy, day: date, known_unti
         delivers=delivers,
     )
     promised, paid = (
-        float(np.where(delivers, customers_price(prices), prices) @ plan.power_kw) / 4000
+        float(np.where(delivers, customers_prices(prices), prices) @ plan.power_kw) / 4000
         for prices in (expected, board.day_ahead(day))
     )
     return promised, paid
@@ -81,6 +91,19 @@ def expected_value(board: MarketData, strategy: Strategy, day: date, known_until
         promise, _ = plan_and_result(board, strategy, day, known_until)
     kept = earned / promised if promised > 0 else 1.0
     return max(0.0, promise * float(np.clip(kept, 0.5, 1.5)))
+
+
+def foreseen_value(
+    board: MarketData, strategy: Strategy, day: date, known_until: date, usual_eur: float | None = None
+) -> float:
+    """EUR a megawatt that a trader expects of a day: what past prices let it expect, or the platform's valuation of
+    that (`usual_eur`), moved towards what the day will be worth as far as forecasts of weather and load show it."""
+    usual = expected_value(board, strategy, day, known_until) if usual_eur is None else usual_eur
+    with _valuing:
+        _, worth = plan_and_result(board, strategy, day, day - timedelta(days=1))
+    error = stream(board.seed_of(known_until), "weather forecast", day.toordinal()).standard_normal()
+    seen = max(worth, 1.0) * float(np.exp(FORECAST_ERROR * error))
+    return float(max(usual, 1.0) ** (1 - SEEN_SHARE) * seen**SEEN_SHARE)
 
 
 def decide_offer(
@@ -104,10 +127,12 @@ def forward_value(board: MarketData, strategy: Strategy, first: date) -> float:
     """EUR a megawatt and day at which the market trades the fortnight from a day on: what the last days brought and
     what the coming ones will, which weather and fuel prices let the market see."""
     days = [first + timedelta(days=n) for n in range(-FORWARD_PAST_DAYS, TOLL_DAYS)]
-    return float(np.mean([plan_and_result(board, strategy, day, day - timedelta(days=1))[1] for day in days]))
+    return float(np.mean([plan_and_result(board, strategy, day, day - _DAY, serves_customers=True)[1] for day in days]))
 
 
 def annual_toll(board: MarketData, zone: str, first: date) -> int:
     """EUR a megawatt and year: by the zone's contract a share of what its holder is expected to earn."""
     expected = forward_value(board, STRATEGIES[ZONES[zone].toll_holder], first)
-    return TOLL_STEP_EUR * round(365 * ZONES[zone].toll_share * expected / TOLL_STEP_EUR)
+    agreed = stream(board.seed_of(first), "toll", first.toordinal(), number_text(zone)).standard_normal()
+    share = ZONES[zone].toll_share * float(np.exp(TOLL_SPREAD * agreed))
+    return TOLL_STEP_EUR * round(365 * share * expected / TOLL_STEP_EUR)
