@@ -28,6 +28,7 @@ from bench.api_coverage_calls import Line, Survey
 from bench.api_coverage_steps import ALONE, SCENES
 from bench.harness import PASSWORD, USERNAME, Options, Result, await_answer, free_port, process, write_results
 from bench.local_cluster import cluster
+from bench.lock_order import find_out_of_order, log_statements
 from bench.service_log import ENVIRONMENT, find_error_lines, read_failed_jobs, read_versions
 from bench.simulated_days import compare, play_days
 from gridloom.app import ROUTE_MODULES, SANDBOX_ROUTE_MODULES
@@ -109,10 +110,12 @@ def survey_days(database: str | None) -> SurveyedDays:
 def survey_with_standby(lag: str) -> int:
     with cluster(lag) as made:
         log = made.home / "service.log"
+        asyncio.run(log_statements(made.primary.dsn))
         more = {**ENVIRONMENT, "GRIDLOOM_METRICS_TOKEN": "survey"}
         address, _ = made.start_service(1, reads_from_standby=True, more=more, log=log)
         lines = survey(address)
-        outcome = report(lines, [*find_error_lines(log), *asyncio.run(read_failed_jobs(made.primary.dsn))])
+        wrong = [*find_error_lines(log), *asyncio.run(read_failed_jobs(made.primary.dsn))]
+        outcome = report(lines, wrong + find_out_of_order(made.primary.home / "postgres.log"))
         print(f"The standby (lag {lag}) was asked for rows {asyncio.run(_count_looks(made.standby.dsn)):,} times.")
         return outcome
 

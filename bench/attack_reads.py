@@ -10,9 +10,10 @@ import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -72,7 +73,7 @@ def _compare_both(scene: Scene, name: str, attack: Callable[[], Any]) -> list[Se
     ]
 
 
-def strong_passwords(scene: Scene) -> list[Seen]:
+def _password_requests(scene: Scene) -> list[Callable[[], int]]:
     """Made-up invitations with a password that is hard to estimate, and changes of one's own to such a password."""
     rivals, address = find_rivals(scene), scene.harness.address
     made_up = {"token": "gli_made-up", "username": "nobody", "displayName": "Nobody", "password": NOBODYS_PASSWORD}
@@ -82,16 +83,26 @@ def strong_passwords(scene: Scene) -> list[Seen]:
         return ask(address, None, "POST", "/auth/public/invitations/accept", json.dumps(made_up).encode())
 
     def change() -> int:
-        token = rivals.attacker.client.token
-        status = ask(address, token, "POST", "/auth/password", json.dumps(own).encode())
+        return ask(address, rivals.attacker.client.token, "POST", "/auth/password", json.dumps(own).encode())
+
+    return [accept, _patient(change)]
+
+
+def _patient(request: Callable[[], int]) -> Callable[[], int]:
+    """One that waits a moment where it is beyond its share."""
+
+    def ask_again() -> int:
+        status = request()
         if status == 429:
             time.sleep(0.05)
         return status
 
-    def attack() -> Any:
-        return flood(12, accept, change)
+    return ask_again
 
-    return _compare_both(scene, "1 12 connections with passwords", attack)
+
+def strong_passwords(scene: Scene) -> list[Seen]:
+    requests = _password_requests(scene)
+    return _compare_both(scene, "1 12 connections with passwords", lambda: flood(12, *requests))
 
 
 def _large_reads(rivals: Rivals) -> list[str]:
@@ -108,60 +119,75 @@ def _large_reads(rivals: Rivals) -> list[str]:
     ]
 
 
+def _read_requests(scene: Scene, paths: Sequence[str]) -> list[Callable[[], int]]:
+    address, token = scene.harness.address, find_rivals(scene).attacker.client.token
+    return [_patient(partial(ask, address, token, "GET", path)) for path in paths]
+
+
 def large_reads(scene: Scene) -> list[Seen]:
-    rivals, address = find_rivals(scene), scene.harness.address
-    token = rivals.attacker.client.token
-
-    def read(path: str) -> Callable[[], int]:
-        def request() -> int:
-            status = ask(address, token, "GET", path)
-            if status == 429:
-                time.sleep(0.05)
-            return status
-
-        return request
+    rivals = find_rivals(scene)
+    paths = _large_reads(rivals)
 
     def attack(*paths: str, connections: int) -> Callable[[], Any]:
-        return lambda: flood(connections, *map(read, paths))
+        return lambda: flood(connections, *_read_requests(scene, paths))
 
-    paths = _large_reads(rivals)
     found = [
         *_compare_both(scene, "2 12 of commitments", attack(paths[0], connections=12)),
         *_compare_both(scene, "2 16 of performance", attack(paths[1], connections=16)),
         *_compare_both(scene, "2 60 of statements", attack(paths[3], connections=60)),
         *_compare_both(scene, "2 24 of all of them", attack(*paths, connections=24)),
     ]
-    status = ask(address, token, "GET", paths[0].split("end=")[0] + "end=2199-01-01T00:00:00Z")
+    endless = paths[0].split("end=")[0] + "end=2199-01-01T00:00:00Z"
+    status = ask(scene.harness.address, rivals.attacker.client.token, "GET", endless)
     return [*found, Seen("2 a window of decades", "422", str(status), status == 422, {"status": status})]
 
 
-def unread_answers(scene: Scene) -> list[Seen]:
+@contextmanager
+def _unread(scene: Scene) -> Iterator[Counter[int]]:
     """Fifty connections that ask for sixty megabytes each and read none of it."""
     rivals = find_rivals(scene)
     path = _large_reads(rivals)[0]
+    statuses: Counter[int] = Counter()
+    with ExitStack() as stack:
+        held = []
+        for _ in range(50):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(5)
+            connection.connect(("127.0.0.1", scene.port))
+            bearer = f"Authorization: Bearer {rivals.attacker.client.token}"
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n{bearer}\r\n\r\n".encode())
+            held.append(connection)
+        yield statuses
+        for connection in held:
+            connection.setblocking(False)
+            try:
+                statuses[int(connection.recv(64).split(b" ")[1])] += 1
+            except (OSError, IndexError, ValueError):
+                statuses[0] += 1
+
+
+def unread_answers(scene: Scene) -> list[Seen]:
+    return _compare_both(scene, "3 50 readers that read nothing", lambda: _unread(scene))
+
+
+def all_together(scene: Scene) -> list[Seen]:
+    """Passwords, large reads, answers that nothing reads and invitations at once."""
+    rivals = find_rivals(scene)
+    path, token = f"/organisations/{rivals.attacker.organisation.id}/invitations", rivals.attacker.client.token
+    body = json.dumps({"email": "a@x.org", "role": "VIEWER"}).encode()
+    requests = [
+        *_password_requests(scene),
+        *_read_requests(scene, _large_reads(rivals)),
+        _patient(partial(ask, scene.harness.address, token, "POST", path, body)),
+    ]
 
     @contextmanager
     def attack() -> Iterator[Counter[int]]:
-        statuses: Counter[int] = Counter()
-        with ExitStack() as stack:
-            held = []
-            for _ in range(50):
-                connection = stack.enter_context(socket.socket())
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                connection.settimeout(5)
-                connection.connect(("127.0.0.1", scene.port))
-                bearer = f"Authorization: Bearer {rivals.attacker.client.token}"
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n{bearer}\r\n\r\n".encode())
-                held.append(connection)
-            yield statuses
-            for connection in held:
-                connection.setblocking(False)
-                try:
-                    statuses[int(connection.recv(64).split(b" ")[1])] += 1
-                except (OSError, IndexError, ValueError):
-                    statuses[0] += 1
+        with _unread(scene), flood(7 * len(requests), *requests) as fared:
+            yield fared
 
-    return _compare_both(scene, "3 50 readers that read nothing", attack)
+    return _compare_both(scene, "1 to 6 at once", attack)
 
 
 def many_invitations(scene: Scene) -> list[Seen]:

@@ -174,6 +174,7 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "passwords": attack_reads.strong_passwords,
     "large-reads": attack_reads.large_reads,
     "unread-answers": attack_reads.unread_answers,
+    "together": attack_reads.all_together,
     "invitations": attack_reads.many_invitations,
     "memory": memory_after,
     "reset": attack_reads.reset_under_load,

@@ -45,6 +45,7 @@ class Traffic:
         self.without_retry_after = 0
         self.live_s: list[float] = []
         self.ready_s: list[float] = []
+        self.ready: Counter[int] = Counter()
         self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(CALLERS)]
         self._threads.append(threading.Thread(target=self._look))
 
@@ -88,7 +89,8 @@ class Traffic:
             for path, taken in (("/health/live", self.live_s), ("/health/ready", self.ready_s)):
                 began = time.monotonic()
                 with suppress(OSError, http.client.HTTPException):
-                    self._call("GET", path)
+                    status, _ = self._call("GET", path)
+                    self.ready[status] += path == "/health/ready"
                 taken.append(time.monotonic() - began)
             time.sleep(0.1)
 
@@ -245,6 +247,9 @@ def full_disk() -> list[Seen]:
                         file.flush()
                 time.sleep(8)
                 during = dict(seen.statuses)
+                seen.ready.clear()
+                time.sleep(3)
+                ready = +seen.ready
                 filling.unlink()
                 _until_ready(harness)
                 before = seen.statuses["201"]
@@ -253,7 +258,8 @@ def full_disk() -> list[Seen]:
             judged[0].seen += f"; while full {during}"
             judged[0].met = not seen.statuses["500"] and seen.statuses["201"] > before
             judged[0].bound = "no 500, writes go on afterwards"
-            return judged
+            is_told = set(ready) == {503}
+            return [*judged, Seen("a full disk: ready", "503 while writes are refused", f"{dict(ready)}", is_told)]
     finally:
         subprocess.run(["umount", "-l", str(place)], check=False)
         with suppress(OSError):

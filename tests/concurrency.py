@@ -38,7 +38,10 @@ async def answers_after_lock(
 ) -> list[httpx2.Response]:
     """The answers to requests that come while a transaction holds a lock: it ends as soon as all of them wait for it,
     so that each has done whatever it does before it waits."""
-    waiting = "select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))"
+    waiting = """with recursive behind(pid) as (
+                   select $1::int
+                   union select a.pid from pg_stat_activity a join behind b on b.pid = any(pg_blocking_pids(a.pid)))
+                 select count(*) - 1 from behind"""
     async with edge.pool.acquire() as connection:
         async with connection.transaction(), asyncio.timeout(120):
             await lock(connection)

@@ -265,7 +265,6 @@ class TestParameters:
         assert answer.status_code == (200 if cursor == "WzFd" else 400)
 
 
-@pytest.mark.parametrize("for_change", [False, True])
-async def test_an_asset_that_a_reset_removed_is_unknown_to_who_had_found_it(app, for_change):
+async def test_an_asset_that_a_reset_removed_is_unknown_to_who_had_found_it(app):
     with pytest.raises(NotFound):
-        await read_asset(app.pool, -1, for_change=for_change)
+        await read_asset(app.pool, -1)

@@ -3,10 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.concurrency import answers_after_lock, assert_etag_follows
 from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, new_asset, wire
 from tests.virtual_assets.test_schedules import problem
+
+from gridloom.platform.identity.store.organisations import lock_organisation
 
 
 class TestPortfolio:
@@ -52,12 +54,15 @@ class TestPortfolio:
         url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
         made = await trader.post(url, json={"name": "North"})
         one = f"{url}/{made.json()['id']}"
-        late = await answer_after_change(
-            battery.edge,
-            trader.patch(one, json={"name": "Late"}, headers={"If-Match": made.headers["ETag"]}),
-            "update portfolio set name = 'Early', version = version + 1 where id = $1",
-            UUID(made.json()["id"]),
-        )
+
+        async def rename(db: Any) -> None:
+            await lock_organisation(db, battery.organisation.id)
+            await db.execute(
+                "update portfolio set name = 'Early', version = version + 1 where id = $1", UUID(made.json()["id"])
+            )
+
+        asked = trader.patch(one, json={"name": "Late"}, headers={"If-Match": made.headers["ETag"]})
+        [late] = await answers_after_lock(battery.edge, rename, asked)
         assert late.status_code == 412
         assert (await trader.get(one)).json()["name"] == "Early"
 

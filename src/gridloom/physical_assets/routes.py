@@ -133,8 +133,9 @@ async def update_physical_asset(
     its whole volume covers all of that; it takes on nothing new.
     """
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
+    await lock_organisation(request.db, authorized.organisation_id)
     locked = await lock_batteries(request.db, [authorized.key])
-    before = await store.read_asset(request.db, authorized.key, for_change=True)
+    before = await store.read_asset(request.db, authorized.key)
     request.check_if_match(_make_etag(before))
     if body.eic_code is not UNSET:
         check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)

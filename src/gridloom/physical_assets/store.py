@@ -75,13 +75,8 @@ async def update_physical_asset(db: Database, asset_key: int, asset: PhysicalAss
     await _UPDATE_ASSET.execute(db, asset, asset_key=asset_key)
 
 
-async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) -> StoredAsset:
-    """for_change: hold the row, so that what is decided about it stays true.
-
-    Only a reset of the sandbox removes batteries, while requests for them are under way.
-    """
-    if for_change:
-        await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
+async def read_asset(db: Database, asset_key: int) -> StoredAsset:
+    """Only a reset of the sandbox removes batteries, while requests for them are under way."""
     row = await db.fetchrow(_READ, asset_key)
     if row is None:
         raise NotFound("The physical asset was removed by a reset of the sandbox.")

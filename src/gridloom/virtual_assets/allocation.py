@@ -15,6 +15,7 @@ from gridloom.market_calendar import format_period
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.platform.events.outbox import record_event
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets import block_store, store
 from gridloom.virtual_assets.backing.holdings import hold_backing, release_backing, transfer_backing
@@ -50,6 +51,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     violates `auction_allocated_once`.
     """
     asset_id = VirtualAssetID(uuid7())
+    await lock_organisation(db, organisation_id)
     if terms.auction_id is None:
         taken = await hold_backing(db, terms, HoldingKind.VIRTUAL_ASSET, asset_id, organisation_id)
         terms, promises = taken.terms, taken.promises
@@ -79,6 +81,7 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
 
     `check` is called with the locked asset. Batteries are locked before the virtual asset, as everywhere.
     """
+    await lock_organisation(db, seen.organisation_id)
     ids = [promise.physical_asset_id for promise in seen.promises]
     await release_backing(db, ids, seen.id)
     asset = await store.lock_virtual_asset_by_key(db, seen.key)

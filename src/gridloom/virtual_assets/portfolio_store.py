@@ -41,15 +41,7 @@ async def read_portfolios(
     return await _complete_portfolios(db, organisation_id, rows)
 
 
-async def read_portfolio(
-    db: Database, organisation_id: UUID, portfolio_id: UUID, *, lock: bool = False
-) -> Portfolio | None:
-    if lock:
-        await db.execute(
-            "select 1 from portfolio where organisation_id = $1 and id = $2 for no key update",
-            organisation_id,
-            portfolio_id,
-        )
+async def read_portfolio(db: Database, organisation_id: UUID, portfolio_id: UUID) -> Portfolio | None:
     rows = await db.fetch(_PORTFOLIO + " where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
     return next(iter(await _complete_portfolios(db, organisation_id, rows)), None)
 

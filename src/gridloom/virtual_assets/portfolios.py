@@ -16,6 +16,7 @@ from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
 from gridloom.platform.events.outbox import record_event
 from gridloom.platform.http import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.virtual_assets import portfolio_store
 from gridloom.virtual_assets.portfolio_store import Portfolio
 
@@ -75,6 +76,7 @@ async def create_portfolio(request: Request, organisation_id: UUID, body: NewPor
     """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
     owner = await authorize_organisation(request.db, request.caller, organisation_id)
     portfolio_id = PortfolioID(uuid7())
+    await lock_organisation(request.db, owner)
     await portfolio_store.insert_portfolio(request.db, portfolio_id, owner, body.name)
     if body.virtual_asset_ids is not UNSET:
         await _fill_portfolio(request, portfolio_id, owner, body.virtual_asset_ids)
@@ -105,7 +107,8 @@ async def update_portfolio(
 ) -> Response[PortfolioView]:
     """A list of assets replaces the one before; those left out are in no portfolio then."""
     owner = await authorize_organisation(request.db, request.caller, organisation_id)
-    portfolio = await _require_portfolio(request, owner, portfolio_id, lock=True)
+    await lock_organisation(request.db, owner)
+    portfolio = await _require_portfolio(request, owner, portfolio_id)
     request.check_if_match(_portfolio_etag(portfolio))
     if body.name is UNSET and body.virtual_asset_ids is UNSET:
         raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
@@ -126,8 +129,8 @@ async def update_portfolio(
     return Response(portfolio_view(changed), etag=_portfolio_etag(changed))
 
 
-async def _require_portfolio(request: Request, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
-    portfolio = await portfolio_store.read_portfolio(request.db, owner, portfolio_id, lock=lock)
+async def _require_portfolio(request: Request, owner: UUID, portfolio_id: UUID) -> Portfolio:
+    portfolio = await portfolio_store.read_portfolio(request.db, owner, portfolio_id)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
     return portfolio

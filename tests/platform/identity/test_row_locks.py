@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+from tests.concurrency import await_blocked
 
 from gridloom.kernel.ids import SessionID
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.store.api_keys import lock_key_age
 from gridloom.platform.identity.store.invitations import lock_invitation
+from gridloom.platform.identity.store.members import change_password
 from gridloom.platform.identity.store.organisations import lock_organisation
-from gridloom.platform.identity.store.second_factors import lock_member
 from gridloom.platform.identity.store.sessions import begin_session
 
 
@@ -32,12 +34,6 @@ async def begin(db: Any, organisation: Any) -> UUID:
         "user_agent": None,
     }
     assert await begin_session(db, SessionID(uuid4()), member_id=member_id, **given) is not None
-    return member_id
-
-
-async def lock_one_member(db: Any, organisation: Any) -> UUID:
-    member_id: UUID = organisation.people[Role.TRADER].id
-    assert await lock_member(db, member_id)
     return member_id
 
 
@@ -63,8 +59,6 @@ class TestARow:
     @pytest.mark.parametrize(
         ("table", "lock"),
         [
-            pytest.param("member", begin, id="the password that a session begins with"),
-            pytest.param("member", lock_one_member, id="the password behind a second factor"),
             pytest.param("invitation", lock_one_invitation, id="an invitation that is revoked"),
             pytest.param("organisation", lock_ours, id="an organisation whose members change"),
             pytest.param("organisation", lock_age, id="the age that new keys may reach"),
@@ -80,3 +74,14 @@ class TestARow:
                 with pytest.raises(asyncpg.LockNotAvailableError):
                     await other.fetch(change, key)
             assert len(await other.fetch(change, key)) == 1
+
+
+class TestAPassword:
+    async def test_is_not_changed_while_a_session_begins_with_it(self, app: Any, organisation: Any) -> None:
+        async with app.pool.acquire() as one, app.pool.acquire() as other:
+            async with one.transaction():
+                member_id = await begin(one, organisation)
+                changing = asyncio.ensure_future(change_password(other, member_id, known_hash="known", new_hash="new"))
+                await await_blocked(app, one, changing)
+                assert not changing.done()
+            assert not await changing

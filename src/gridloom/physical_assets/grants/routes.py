@@ -20,7 +20,7 @@ from gridloom.platform.identity import model as identity
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET
 from gridloom.platform.identity.permissions import GRANTABLE, in_order
 from gridloom.platform.identity.store import grants as store
-from gridloom.platform.identity.store.organisations import organisation_exists
+from gridloom.platform.identity.store.organisations import lock_organisation, organisation_exists
 
 
 class NewGrant(RequestBody):
@@ -111,6 +111,7 @@ async def put_grant(
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
     _reject_giving_more_than_held(request.caller, body.permissions)
+    await lock_organisation(request.db, rights.organisation_id)
     await lock_batteries(request.db, [rights.key])
     if Permission.READ_REVENUE in body.permissions and await WAS_INVITED.get()(
         request.db, physical_asset_id, organisation_id
@@ -131,6 +132,7 @@ async def put_grant(
 async def delete_grant(request: Request, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
     rights = await _read_owned_rights(request, physical_asset_id)
+    await lock_organisation(request.db, rights.organisation_id)
     await lock_batteries(request.db, [rights.key])
     before = await store.read_grant(request.db, rights.key, organisation_id)
     if before is None:

@@ -18,6 +18,7 @@ from gridloom.platform.identity.permissions import in_order
 from gridloom.platform.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, require_user
 from gridloom.platform.identity.security_policy import parse_networks
 from gridloom.platform.identity.store import api_keys, grants
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.tokens import hash_of, new_api_key
 from gridloom.platform.identity.views import NO_STORE, NewAPIKey
 
@@ -107,6 +108,7 @@ async def delete_api_key(request: Request, api_key_id: UUID) -> None:
         raise NotFound(f"There is no API key {api_key_id}.")
     if owner_id != caller.id:
         raise Forbidden(f"The API key {api_key_id} is not yours.")
+    await lock_organisation(request.db, caller.organisation_id)
     await api_keys.delete_api_key(request.db, api_key_id)
 
 

@@ -24,6 +24,7 @@ from gridloom.platform.identity.signing_key_cache import JWKS_MAX_AGE, SigningKe
 from gridloom.platform.identity.store import invitations, members, sessions
 from gridloom.platform.identity.store.api_keys import delete_member_keys
 from gridloom.platform.identity.store.login_throttle import count_attempt, give_back_attempt
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.store.second_factors import delete_challenges
 from gridloom.platform.identity.tokens import hash_of
 from gridloom.platform.identity.views import NO_STORE, Acceptance, Credentials, PasswordChange, RefreshRequest
@@ -163,6 +164,7 @@ async def accept_invitation(request: Request, body: Acceptance) -> views.User:
     password_hash = await hasher.hash(body.password)
     await give_back_attempt(request.pool, attempts)
     db = await request.begin()
+    await lock_organisation(db, invitation.organisation_id)
     if not await invitations.use_invitation(db, invitation.id):
         raise InvitationSpent("The invitation was used or revoked a moment ago.")
     member = await members.insert_member(
@@ -241,6 +243,7 @@ async def update_password(request: Request, body: PasswordChange) -> None:
     await hasher.check_strength(body.new_password, names, pointer="/newPassword")
     new_hash = await hasher.hash(body.new_password)
     db = await request.begin()
+    await lock_organisation(db, caller.organisation_id)
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
         raise WrongCurrentPassword("The password was changed a moment ago.")
     await delete_challenges(db, caller.id)

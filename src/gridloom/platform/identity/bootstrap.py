@@ -63,8 +63,8 @@ async def bootstrap_operator(
         is_empty = await is_empty_platform(connection)
         if is_empty and in_production and not seal.has_key:
             raise BootstrapError(NO_SECRETS_KEY)
-        await ensure_signing_key(connection, seal)
         if not is_empty:
+            await ensure_signing_key(connection, seal)
             return None
         chosen = canonical_username(username or OPERATOR_USERNAME)
         if in_production:
@@ -82,6 +82,7 @@ async def bootstrap_operator(
             password_hash=hash_blocking(secret),
         )
         assert member is not None, "the platform was empty"
+        await ensure_signing_key(connection, seal)
         return Bootstrap(organisation.id, member.id, chosen, secret, is_made_up=not password)
 
 

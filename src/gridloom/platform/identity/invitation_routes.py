@@ -117,6 +117,7 @@ async def list_invitations(request: Request, organisation_id: UUID, query: Pagin
 async def revoke_invitation(request: Request, organisation_id: UUID, invitation_id: UUID) -> None:
     """Its token stops working at once. Revoking it again changes nothing."""
     await authorize_organisation(request.db, request.caller, organisation_id)
+    await organisations.lock_organisation(request.db, organisation_id)
     invitation = await invitations.lock_invitation(request.db, organisation_id, invitation_id)
     if invitation is None:
         raise NotFound(f"There is no invitation {invitation_id} to this organisation.")

@@ -14,6 +14,7 @@ from gridloom.platform.identity.person import PersonNeeded, ReauthenticationRequ
 from gridloom.platform.identity.second_factor.routes import NoSecondFactor
 from gridloom.platform.identity.store import api_keys
 from gridloom.platform.identity.store import second_factors as store
+from gridloom.platform.identity.store.organisations import lock_organisation
 
 TAG = "Organisations"
 
@@ -47,6 +48,7 @@ async def delete_organisation_api_key(request: Request, organisation_id: UUID, a
     username = await api_keys.find_organisation_key(request.db, organisation_id, api_key_id)
     if username is None:
         raise NotFound(f"No member of the organisation has an API key {api_key_id}.")
+    await lock_organisation(request.db, organisation_id)
     await api_keys.delete_api_key(request.db, api_key_id)
     request.audit_details.update(username=username)
 

@@ -10,6 +10,7 @@ from gridloom.platform.identity import views
 from gridloom.platform.identity.model import SessionEnd
 from gridloom.platform.identity.person import PersonNeeded, require_user
 from gridloom.platform.identity.store import sessions
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.store.second_factors import delete_challenges
 
 TAG = "Authentication"
@@ -34,6 +35,7 @@ async def list_sessions(request: Request, query: Paging) -> Page[views.SessionVi
 async def end_other_sessions(request: Request) -> None:
     """Ends all sessions of the caller but its own: their tokens stop working everywhere within a second."""
     caller = require_user(request)
+    await lock_organisation(request.db, caller.organisation_id)
     await delete_challenges(request.db, caller.id)
     await sessions.end_other_sessions(request.db, caller.id, kept=caller.session_id, cause=SessionEnd.ENDED_BY_USER)
 

@@ -10,6 +10,7 @@ from gridloom.platform.database.clock import real_now
 from gridloom.platform.events.model import NewEvent
 from gridloom.platform.events.outbox import record_events
 from gridloom.platform.identity.store.api_keys import claim_expiring_keys
+from gridloom.platform.identity.store.organisations import lock_operator
 from gridloom.platform.jobs import JobRun, job
 
 NOTICE: Final = timedelta(days=14)
@@ -19,6 +20,7 @@ MAX_KEYS_AT_ONCE: Final = 1000
 @job("identity.notify-expiring-keys", every=timedelta(hours=1))
 async def notify_expiring_keys(run: JobRun) -> None:
     """In the transaction that claims them: one event for each key."""
+    await lock_operator(run.db)
     keys = await claim_expiring_keys(run.db, await real_now(run.db) + NOTICE, MAX_KEYS_AT_ONCE)
     events = [
         NewEvent(

@@ -9,6 +9,7 @@ from gridloom.platform.http import Request
 from gridloom.platform.identity.login.throttling import Bucket
 from gridloom.platform.identity.model import Account
 from gridloom.platform.identity.store import second_factors as store
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.tokens import hash_of, new_challenge
 
 
@@ -24,5 +25,7 @@ async def demand_second_factor(request: Request, account: Account, buckets: list
     """Refuse for want of a code, with a challenge that takes one. The attempt counts until the code is right."""
     challenge = new_challenge()
     subjects = [bucket.subject for bucket in buckets]
-    await store.insert_challenge(request.pool, hash_of(challenge), account.member.id, subjects)
+    async with request.pool.acquire() as db, db.transaction():
+        await lock_organisation(db, account.member.organisation_id)
+        await store.insert_challenge(db, hash_of(challenge), account.member.id, subjects)
     raise SecondFactorRequired("Send the challenge with a code of the second factor.", challenge=challenge)

@@ -24,6 +24,7 @@ from gridloom.platform.identity.second_factor.verification import WrongSecondFac
 from gridloom.platform.identity.store import members
 from gridloom.platform.identity.store import second_factors as store
 from gridloom.platform.identity.store.login_throttle import give_back_attempt
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.views import NO_STORE, Code, SecondFactorCode
 
 TAG = "Authentication"
@@ -89,6 +90,7 @@ async def complete_login(request: Request, body: SecondFactorCode) -> Response[v
 async def create_totp(request: Request) -> Response[NewTOTP]:
     """A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it."""
     caller = await fresh_person_of(request)
+    await lock_organisation(request.db, caller.organisation_id)
     secret = codes.new_secret()
     if not await store.put_unconfirmed(request.db, caller.id, request.resources[Sealing].second_factors.close(secret)):
         raise SecondFactorExists("You have a second factor. Remove it first.")
@@ -127,6 +129,7 @@ async def confirm_totp(request: Request, body: TOTPConfirmation) -> Response[Rec
         raise _reject_code()
     recovery_codes = codes.new_recovery_codes()
     db = await request.begin()
+    await lock_organisation(db, caller.organisation_id)
     hashes = [codes.recovery_code_hash(caller.id, code) for code in recovery_codes]
     if not await store.confirm(db, caller.id, sealed_secret=begun.sealed_secret, step=step, code_hashes=hashes):
         raise SecondFactorExists("The second factor was confirmed or begun anew a moment ago.")
@@ -162,6 +165,7 @@ async def delete_totp(request: Request, body: TOTPRemoval) -> None:
         raise NoSecondFactor("You have no second factor.")
     bucket = await count_code_attempt(request, caller.id)
     db = await request.begin()
+    await lock_organisation(db, caller.organisation_id)
     if begun.is_confirmed and not await spend_code(request, db, caller.id, body.code):
         raise _reject_code()
     await give_back_attempt(db, [bucket])

@@ -12,6 +12,7 @@ from gridloom.platform.identity.signing_key_cache import SigningKeyCache
 from gridloom.platform.identity.store import members
 from gridloom.platform.identity.store import second_factors as store
 from gridloom.platform.identity.store.login_throttle import give_back_attempts, store_known_network
+from gridloom.platform.identity.store.organisations import lock_organisation
 from gridloom.platform.identity.tokens import hash_of
 
 
@@ -31,7 +32,8 @@ async def complete_sign_in(request: Request, challenge_text: str, code: str) -> 
     bucket = await count_code_attempt(request, account.member.id)
     key = await request.resources[SigningKeyCache].for_signing()
     db = await request.begin()
-    if not await store.lock_member(db, account.member.id):
+    await lock_organisation(db, account.member.organisation_id)
+    if await members.read_account(db, account.member.id) is None:  # nobody else changes it under this lock
         raise ChallengeExpired("The challenge is unknown, used or expired.")
     if not await spend_code(request, db, account.member.id, code):
         raise await reject_code(request, account.member)

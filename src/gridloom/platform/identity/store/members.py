@@ -11,7 +11,7 @@ import asyncpg
 from gridloom.kernel.ids import UserID
 from gridloom.kernel.networks import parse_network
 from gridloom.platform.database.composition import compose
-from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
 from gridloom.platform.identity.model import Account, Member
@@ -164,14 +164,13 @@ async def change_role(db: Database, member_id: UUID, role: Role) -> None:
 async def share_credentials_lock(db: Database, member_id: UUID) -> None:
     """Until this transaction ends neither the member's password changes nor the member is removed.
 
-    On a distributed database, in place of a lock of the row, which the coordinator takes on another node as well.
+    Not a lock of the row: a distributed database would take it on another node as well.
     """
     await db.execute("select pg_advisory_xact_lock_shared(hashtextextended($1::text, 6132))", str(member_id))
 
 
 async def _lock_credentials(db: Database, member_id: UUID) -> None:
-    if is_distributed(db):
-        await db.execute("select pg_advisory_xact_lock(hashtextextended($1::text, 6132))", str(member_id))
+    await db.execute("select pg_advisory_xact_lock(hashtextextended($1::text, 6132))", str(member_id))
 
 
 async def change_password(db: Database, member_id: UUID, *, known_hash: str | None, new_hash: str) -> bool:

@@ -52,15 +52,22 @@ def raise_removed(organisation_id: UUID) -> NoReturn:
 async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation:
     """Read it and keep every other change to it and its members waiting until this transaction ends.
 
-    The order of locks: a change that locks or writes rows of several reference tables (members, keys, invitations,
-    fleets, assets) locks its organisation's row before any of them. A distributed database locks a reference table's
-    only shard with each of its rows, and two transactions that came to two of these tables in opposite orders would
-    wait for each other.
+    The order of locks: a change that writes a reference table (members, keys, invitations, grants, portfolios, fleets,
+    assets) locks its organisation before anything else. A distributed database locks the only shard of such a table
+    with each of its rows, and those of the tables that it points to; two transactions that came to two of them in
+    opposite orders would wait for each other. The survey holds it, by the statements of each operation.
     """
     row = await db.fetchrow(_ORGANISATION + "where id = $1 for no key update", organisation_id)
     if row is None:
         raise_removed(organisation_id)
     return _read_organisation(row)
+
+
+async def lock_operator(db: Database) -> None:
+    """Of a change that is no organisation's own; nothing on a platform that has no operator yet."""
+    operator_id = await db.fetchval("select id from organisation where kind = 'OPERATOR'")
+    if operator_id is not None:
+        await lock_organisation(db, operator_id)
 
 
 async def list_organisations(db: Database, *, only: UUID | None, after: UUID | None, limit: int) -> list[Organisation]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from gridloom.platform.database.pool import Database
 from gridloom.platform.identity.login.throttling import KNOWN_NETWORK_RETENTION
+from gridloom.platform.identity.store.organisations import lock_operator
 
 # Spent refresh tokens are kept with their session, until none of its tokens can be used any more, to detect reuse.
 _EXPIRED: Final = (
@@ -20,7 +21,9 @@ _EXPIRED_NETWORKS: Final = "delete from sign_in_network where last_at < statemen
 
 
 async def delete_expired(db: Database) -> None:
-    """All that has expired, whichever organisation it belongs to."""
+    """All that has expired, whichever organisation it belongs to; under the operator's lock (see
+    `lock_organisation`)."""
+    await lock_operator(db)
     for statement in _EXPIRED:
         await db.execute(statement)
     await db.execute(_EXPIRED_NETWORKS, KNOWN_NETWORK_RETENTION)

@@ -145,14 +145,6 @@ async def find_challenge(db: Database, challenge_hash: bytes) -> Challenge | Non
     return None if row is None else Challenge(UserID(row["member_id"]), tuple(row["throttle_subjects"]))
 
 
-async def lock_member(db: Database, member_id: UUID) -> bool:
-    """Make a change of the member's password wait until this transaction ends; False when the member is gone.
-
-    A change of password locks the member first too, and then removes the challenges that rest on the old one.
-    """
-    return bool(await db.fetchval("select true from member where id = $1 for share", member_id))
-
-
 async def spend_challenge(db: Database, challenge_hash: bytes) -> bool:
     status = await db.execute(
         "delete from sign_in_challenge where challenge_hash = $1 and expires_at > statement_timestamp()",

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from gridloom.kernel.ids import SessionID, UserID
 from gridloom.kernel.networks import parse_network
-from gridloom.platform.database.pool import Database, is_distributed
+from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.identity.model import NewSession, Session, SessionEnd, SessionKind, SignInMethod
@@ -52,7 +52,6 @@ _INSERT_SESSION: Final = """
     insert into session (id, address, user_agent, expires_at, sign_in_method, member_id)
     values ($1, $2, $3, clock_timestamp() + $4::interval, $5, $6) returning created_at
 """
-_LOCK_ALLOWED: Final = _READ_ALLOWED + " for share"
 
 
 async def begin_session(
@@ -71,10 +70,8 @@ async def begin_session(
     The share lock makes a change of password wait, or be seen: no session outlives the password it was begun with.
     password_hash: None where something else than the password, stored with the member, was checked under that lock.
     """
-    if is_distributed(db):  # members are on every node, sessions on one: a row's lock would ask a second node
-        await share_credentials_lock(db, member_id)
-    allowed = _READ_ALLOWED if is_distributed(db) else _LOCK_ALLOWED
-    if await db.fetchrow(allowed, member_id, password_hash) is None:
+    await share_credentials_lock(db, member_id)
+    if await db.fetchrow(_READ_ALLOWED, member_id, password_hash) is None:
         return None
     session = (session_id, address, user_agent, REFRESH_LIFETIME, method, member_id)
     created_at = await db.fetchval(_INSERT_SESSION, *session)
