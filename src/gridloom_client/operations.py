@@ -21,7 +21,17 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 import msgspec
 
 from gridloom_client.batching import cut_frame, join_answers, watch_progress
-from gridloom_client.calls import AsyncItemIterator, AsyncMethod, ItemIterator, Response, SyncMethod
+from gridloom_client.calls import (
+    AsyncCollection,
+    AsyncItemIterator,
+    AsyncMethod,
+    ItemIterator,
+    Response,
+    SyncCollection,
+    SyncMethod,
+    end_awaited_tracebacks,
+    end_tracebacks,
+)
 from gridloom_client.display import facts_html
 from gridloom_client.documentation import describe_method, summarise
 from gridloom_client.effects import Steps
@@ -114,18 +124,17 @@ class Endpoint(Generic[P, T]):
     def bind(self, surface: Resource[Any], call: Callable[..., Any]) -> Any:
         """A plain function that a person can ask for its parameters and its help, kept for the next time."""
 
-        def bound(*args: Any, **kwargs: Any) -> Any:
-            return call(*args, **kwargs)
-
+        end = end_tracebacks if isinstance(surface._runner, SyncTransport) else end_awaited_tracebacks
+        bound = end(call) if isinstance(self, Operation) else end_tracebacks(call)
         bound.__name__, bound.__doc__ = self.name, self.describe()
         bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
         bound.__module__ = self.function.__module__
         own = [parameter for name, parameter in self._signature.parameters.items() if name != "self"]
         bound.__signature__ = self._signature.replace(parameters=own)  # type: ignore[attr-defined]
         bound.request = self.request  # type: ignore[attr-defined]
-        for more in ("answer", "content", "table"):
+        for more in ("answer", "content", "table", "page"):
             if hasattr(call, more):
-                setattr(bound, more, getattr(call, more))
+                setattr(bound, more, end(getattr(call, more)))
         surface.__dict__[self.name] = bound
         return bound
 
@@ -340,12 +349,52 @@ class Operation(Endpoint[P, T]):
 class Series(Endpoint[P, T]):
     """An operation whose items are iterated: a collection in pages, or a stream."""
 
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
+        raise NotImplementedError
+
+
+class Collection(Series[P, T]):
+    """Items in pages, as many as there are; `page_size` is how many are fetched at a time."""
+
+    @overload
+    def __get__(self, surface: Resource[SyncTransport], owner: type) -> SyncCollection[P, T]: ...
+    @overload
+    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> AsyncCollection[P, T]: ...
+    @overload
+    def __get__(self, surface: None, owner: type) -> Collection[P, T]: ...
+    def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
+        if surface is None:
+            return self
+        make: type[Any] = SyncCollection if isinstance(surface._runner, SyncTransport) else AsyncCollection
+        return self.bind(surface, make(self, surface._exchange, surface._runner))
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(list[self.answer_type])  # type: ignore[name-defined]
+
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
+        return exchange.pages(request, self.decoder)
+
+    def page(self, exchange: ClientSession, request: Request) -> Steps[tuple[Rows[T], Request | None]]:
+        items, following = yield from exchange.page(request, self.decoder)
+        return Rows(items), following
+
+
+class Stream(Series[P, T]):
+    """Items as they happen, until the caller stops; a lost connection is taken up where it was lost."""
+
+    def __init__(
+        self, path: str, function: Callable[Concatenate[Any, P], T], read: Callable[[ServerSentEvent], Any]
+    ) -> None:
+        super().__init__("GET", path, function)
+        self._read_event = read
+
     @overload
     def __get__(self, surface: Resource[SyncTransport], owner: type) -> Callable[P, ItemIterator[T]]: ...
     @overload
     def __get__(self, surface: Resource[AsyncTransport], owner: type) -> Callable[P, AsyncItemIterator[T]]: ...
     @overload
-    def __get__(self, surface: None, owner: type) -> Series[P, T]: ...
+    def __get__(self, surface: None, owner: type) -> Stream[P, T]: ...
     def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
@@ -359,33 +408,7 @@ class Series(Endpoint[P, T]):
         return self.bind(surface, iterate)
 
     def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
-        raise NotImplementedError
-
-
-class Collection(Series[P, T]):
-    """Items in pages, as many as there are; `page_size` is how many are fetched at a time."""
-
-    @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(list[self.answer_type])  # type: ignore[name-defined]
-
-    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
-        return exchange.pages(request, self.decoder)
-
-
-class Stream(Series[P, T]):
-    """Items as they happen, until the caller stops; a lost connection is taken up where it was lost."""
-
-    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
         return exchange.events(request.with_headers(Accept=EVENT_STREAM), self._read_event)
-
-    def _read_event(self, event: ServerSentEvent) -> Any:
-        if self.answer_type is ServerSentEvent:
-            return event
-        if hasattr(self.answer_type, "read_event"):
-            return self.answer_type.read_event(event)
-        value = decode(RawResponse(200, {}, event.data.encode()), self.decoder)
-        return msgspec.structs.replace(value, place=event.id) if hasattr(value, "place") else value
 
 
 def operation(
@@ -400,6 +423,8 @@ def collection(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Collec
     return lambda function: Collection("GET", path, function)
 
 
-def stream(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Stream[P, T]]:
-    """A method that iterates server-sent events; the annotation is what an event's data is read as."""
-    return lambda function: Stream("GET", path, function)
+def stream(
+    path: str, *, read: Callable[[ServerSentEvent], Any]
+) -> Callable[[Callable[Concatenate[Any, P], T]], Stream[P, T]]:
+    """A method that iterates server-sent events. read: the item of an event; None leaves it out."""
+    return lambda function: Stream(path, function, read)

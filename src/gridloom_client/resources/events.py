@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from gridloom_client.answers import Delivery, Webhook, WebhookWithSecret
 from gridloom_client.literals import DeliveryState
 from gridloom_client.operations import M, Resource, collection, operation, stream
-from gridloom_client.streams import Event
+from gridloom_client.response_types import Event
+from gridloom_client.streams import read_sent_event
 from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class Events(Resource[M]):
     """Events that the caller may read."""
 
-    @stream("/events")
+    @stream("/events", read=read_sent_event)
     def follow(
         self,
         *,
@@ -23,7 +24,9 @@ class Events(Resource[M]):
         subjects: Sequence[str] | None = None,
         last_event_id: str | None = None,
     ) -> Event:
-        """Events as they happen, until you stop; after `last_event_id`, if given. A lost connection is resumed."""
+        """Events as they happen, until you stop; after `last_event_id`, if given. A lost connection is resumed.
+
+        Each is of the class of its type in `gridloom_client.events`."""
 
 
 class Webhooks(Resource[M]):

@@ -75,7 +75,7 @@ class Monitoring(Resource[M]):
     ) -> DetailedSum:
         """Per signal sum, extremes, mean and count; for power also the energy in kWh."""
 
-    @stream("/monitoring/{physicalAssetID}/stream")
+    @stream("/monitoring/{physicalAssetID}/stream", read=FollowedPoints.read_event)
     def follow(
         self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None, last_event_id: str | None = None
     ) -> FollowedPoints:
