@@ -49,7 +49,7 @@ def _describe_reason(fault: BaseException) -> str:
         if isinstance(fault, ConnectionError) and fault.errno:
             said = os.strerror(fault.errno)
         elif isinstance(fault, socket.gaierror):
-            said = fault.strerror
+            said = fault.strerror or said
     return re.sub(r"^\[Errno -?[0-9]+\] ", "", said).rstrip(".") or type(fault).__name__
 
 
