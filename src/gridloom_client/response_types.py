@@ -44,7 +44,7 @@ class ResponseStruct(msgspec.Struct, frozen=True, rename=field_name):
 
 
 class EventData(ResponseStruct, frozen=True, omit_defaults=True):
-    """What an event says beside its subject; what it leaves out is None."""
+    """The particulars of an event; a field that it leaves out is None."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
