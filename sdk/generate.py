@@ -1,4 +1,5 @@
-"""Writes what the SDK has of openapi.json: literals, answers, inputs, and the texts of docstrings and of --help.
+"""Writes what the SDK has of openapi.json: literals, answers, inputs, events, the docstrings of its methods, and the
+texts of --help.
 
     python -m sdk.generate
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sdk import names
+from sdk.docstrings import OperationText, write_docstrings
 from sdk.help_texts import write_help_texts
 
 from gridloom_client.wire import field_name, python_name
@@ -151,8 +153,7 @@ class Field:
             inner = f'name="{self.wire}"' if default is None else f'default={default}, name="{self.wire}"'
             default = f"msgspec.field({inner})"
         line = f"    {self.name}: {self.annotation}" + (f" = {default}" if default is not None else "")
-        comment = f"  # {self.description}"
-        return line + comment if self.description and len(line + comment) <= WIDTH else line
+        return "\n".join([line, *write_text(self.description)])
 
 
 @dataclass
@@ -186,8 +187,7 @@ class Class:
     def write(self) -> str:
         lines = [f"class {self.name}({self.bases}):"]
         if self.description:
-            wrapped = textwrap.wrap(f'"""{self.description}"""', WIDTH - 4, break_long_words=False)
-            lines += [*(f"    {line}" for line in wrapped), ""]
+            lines += [*write_text(self.description), ""]
         if self.extra:
             lines += [f"    {self.extra}", ""]
         ordered = sorted(self.fields.values(), key=lambda each: each.default is not None)
@@ -216,6 +216,12 @@ def order_classes(classes: Mapping[str, Class]) -> list[Class]:
             chain.append(classes[chain[-1].parent])
         placed |= {each.name: each for each in reversed(chain) if each.name not in placed}
     return list(placed.values())
+
+
+def write_text(text: str) -> list[str]:
+    """A docstring within a class, which an editor shows beside what stands before it."""
+    wrapped = textwrap.wrap(f'"""{text}"""', WIDTH - 4, break_long_words=False, break_on_hyphens=False) if text else []
+    return [f"    {line}" for line in wrapped]
 
 
 def write_default(value: Any) -> str:
@@ -470,17 +476,15 @@ def write_inputs(interface: Interface) -> str:
     return write_module(purpose, imports, blocks)
 
 
-def write_texts(interface: Interface) -> str:
-    """The texts of each operation in the interface description, a line each."""
-    texts = {}
-    for path, item in interface.document["paths"].items():
-        for method, operation in item.items():
-            texts[f"{method.upper()} {path}"] = describe_operation(interface, operation)
-    lines = [f"  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}" for name, text in sorted(texts.items())]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+def describe_operations(interface: Interface) -> dict[str, OperationText]:
+    return {
+        f"{method.upper()} {path}": describe_operation(interface, operation)
+        for path, item in interface.document["paths"].items()
+        for method, operation in item.items()
+    }
 
 
-def describe_operation(interface: Interface, operation: dict[str, Any]) -> dict[str, Any]:
+def describe_operation(interface: Interface, operation: dict[str, Any]) -> OperationText:
     described, examples = {}, {}
     for parameter in operation.get("parameters", ()):
         if "$ref" in parameter:
@@ -497,8 +501,7 @@ def describe_operation(interface: Interface, operation: dict[str, Any]) -> dict[
         examples |= example
     if example is not None:
         examples["body"] = example
-    text = {"summary": operation["summary"], "description": describe(operation), "names": described}
-    return {**text, "examples": examples}
+    return OperationText(operation["summary"], describe(operation), described, examples)
 
 
 def generate(document: dict[str, Any]) -> dict[Path, str]:
@@ -510,11 +513,10 @@ def generate(document: dict[str, Any]) -> dict[Path, str]:
         PACKAGE / "inputs.py": write_inputs(interface),
         PACKAGE / "events.py": write_events(interface),
     }
-    texts = {
-        PACKAGE / "operations.json": write_texts(interface),
-        PACKAGE / "commands" / "help.txt": write_help_texts(),
-    }
-    return texts | {path: format_code(path, text) for path, text in written.items()}
+    described = describe_operations(interface)
+    written |= {path: write_docstrings(path, described) for path in sorted((PACKAGE / "resources").glob("[a-z]*.py"))}
+    formatted = {path: format_code(path, text) for path, text in written.items()}
+    return {PACKAGE / "commands" / "help.txt": write_help_texts(), **formatted}
 
 
 def format_code(path: Path, text: str) -> str:

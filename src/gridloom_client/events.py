@@ -13,268 +13,413 @@ from gridloom_client.response_types import Event, EventData
 
 
 class AncillaryResultData(EventData):
-    bid_id: UUID  # The bid
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    status: str  # Result of the bid
+    bid_id: UUID
+    """The bid"""
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    status: str
+    """Result of the bid"""
 
 
 class ApiKeyExpiringData(EventData):
-    api_key_id: UUID  # The API key
-    name: str  # Name of the key
-    username: str  # User name of the member who created the key
-    expires_at: datetime  # When it stops working
+    api_key_id: UUID
+    """The API key"""
+    name: str
+    """Name of the key"""
+    username: str
+    """User name of the member who created the key"""
+    expires_at: datetime
+    """When it stops working"""
 
 
 class AuctionCancelledData(EventData):
-    auction_id: UUID  # The auction
-    reason: str  # By the operator, or NOT_DELIVERABLE: its batteries could deliver too little of it at the end
-    status: str  # Status of the auction for this organisation
+    auction_id: UUID
+    """The auction"""
+    reason: str
+    """By the operator, or NOT_DELIVERABLE: its batteries could deliver too little of it at the end"""
+    status: str
+    """Status of the auction for this organisation"""
 
 
 class AuctionChangedData(EventData):
-    auction_id: UUID  # The auction
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
+    auction_id: UUID
+    """The auction"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
 
 
 class AuctionClearedData(EventData):
-    auction_id: UUID  # The auction
-    status: str  # Status of the auction for this organisation
-    virtual_asset_id: UUID | None = None  # Virtual asset allocated to this organisation, if it won
+    auction_id: UUID
+    """The auction"""
+    status: str
+    """Status of the auction for this organisation"""
+    virtual_asset_id: UUID | None = None
+    """Virtual asset allocated to this organisation, if it won"""
 
 
 class AuctionOpenedData(EventData):
-    auction_id: UUID  # The auction
-    start: datetime  # When bidding opened
-    end: datetime  # When bidding closes
+    auction_id: UUID
+    """The auction"""
+    start: datetime
+    """When bidding opened"""
+    end: datetime
+    """When bidding closes"""
 
 
 class AvailabilityChange(EventData):
     """Periods that follow each other, and what the virtual asset has available in all of them."""
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    available_charge_power: float  # Available charge power, kW
-    available_discharge_power: float  # Available discharge power, kW
-    available_energy_capacity: float  # Available energy capacity, kWh
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    available_charge_power: float
+    """Available charge power, kW"""
+    available_discharge_power: float
+    """Available discharge power, kW"""
+    available_energy_capacity: float
+    """Available energy capacity, kWh"""
 
 
 class BidPlacedData(EventData):
-    auction_id: UUID  # The auction
-    bid_id: UUID  # The bid
-    price: float  # Price of the bid, EUR
+    auction_id: UUID
+    """The auction"""
+    bid_id: UUID
+    """The bid"""
+    price: float
+    """Price of the bid, EUR"""
 
 
 class CutToExpect(EventData):
     """A quarter-hour whose schedule will be cut when its gate closes, unless it is changed before."""
 
-    timestamp: datetime  # Start of the quarter-hour
-    accepted_schedule: float  # Accepted power, kW; positive is export
-    adjusted_schedule: float  # Power that will be left of it, kW; positive is export
-    reason: str  # Reason of the cut
+    timestamp: datetime
+    """Start of the quarter-hour"""
+    accepted_schedule: float
+    """Accepted power, kW; positive is export"""
+    adjusted_schedule: float
+    """Power that will be left of it, kW; positive is export"""
+    reason: str
+    """Reason of the cut"""
 
 
 class DataPointsUpdatedData(EventData):
-    start: datetime  # Start of the time whose figures changed
-    end: datetime  # End of the time whose figures changed
+    start: datetime
+    """Start of the time whose figures changed"""
+    end: datetime
+    """End of the time whose figures changed"""
 
 
 class DispatchAcknowledgedData(EventData):
-    version: int  # Version of the dispatch that is meant
-    time: datetime  # Start of the quarter-hour
-    at: datetime  # When the site did what it says, by its own clock
-    status: str  # Status of the dispatch at the site
-    reason: str | None = None  # Why, in the site's words
+    version: int
+    """Version of the dispatch that is meant"""
+    time: datetime
+    """Start of the quarter-hour"""
+    at: datetime
+    """When the site did what it says, by its own clock"""
+    status: str
+    """Status of the dispatch at the site"""
+    reason: str | None = None
+    """Why, in the site's words"""
 
 
 class DispatchDeviationData(EventData):
-    start: datetime  # Start of the first quarter-hour
-    end: datetime  # End of the last quarter-hour
-    asked: float  # Dispatched energy, kWh; positive is export
-    delivered: float  # Measured energy, kWh; positive is export
+    start: datetime
+    """Start of the first quarter-hour"""
+    end: datetime
+    """End of the last quarter-hour"""
+    asked: float
+    """Dispatched energy, kWh; positive is export"""
+    delivered: float
+    """Measured energy, kWh; positive is export"""
 
 
 class DispatchNotFollowedData(EventData):
-    version: int  # Version of the dispatch that is meant
-    time: datetime  # Start of the quarter-hour
-    at: datetime  # When the site noticed, by its own clock
-    reason: str | None = None  # Behaviour of the battery instead
+    version: int
+    """Version of the dispatch that is meant"""
+    time: datetime
+    """Start of the quarter-hour"""
+    at: datetime
+    """When the site noticed, by its own clock"""
+    reason: str | None = None
+    """Behaviour of the battery instead"""
 
 
 class DispatchUpdatedData(EventData):
-    start: datetime  # Start of the first period that changed
-    end: datetime  # End of the last period that changed
-    version: int  # Version of the battery's dispatch
+    start: datetime
+    """Start of the first period that changed"""
+    end: datetime
+    """End of the last period that changed"""
+    version: int
+    """Version of the battery's dispatch"""
 
 
 class FeedDiffersData(EventData):
-    feed: str  # Name of the source that was asked
-    other_feed: str  # Name of the source that says something else
-    series: str  # Name of the series
-    start: datetime  # Start of the first value that differs
-    periods: int  # Number of values that differ
-    difference: float  # Largest difference, in the series' unit
+    feed: str
+    """Name of the source that was asked"""
+    other_feed: str
+    """Name of the source that says something else"""
+    series: str
+    """Name of the series"""
+    start: datetime
+    """Start of the first value that differs"""
+    periods: int
+    """Number of values that differ"""
+    difference: float
+    """Largest difference, in the series' unit"""
 
 
 class FeedFailedData(EventData):
-    feed: str  # Name of the source
-    series: tuple[str, ...]  # Names of the series
-    fault: str  # Fault of the last answer
+    feed: str
+    """Name of the source"""
+    series: tuple[str, ...]
+    """Names of the series"""
+    fault: str
+    """Fault of the last answer"""
 
 
 class FeedLateData(EventData):
-    feed: str  # Name of the source
-    series: tuple[str, ...]  # Names of the series
-    delivery_day: date  # Market day that is not there
-    late_since: datetime  # When it should have been there
+    feed: str
+    """Name of the source"""
+    series: tuple[str, ...]
+    """Names of the series"""
+    delivery_day: date
+    """Market day that is not there"""
+    late_since: datetime
+    """When it should have been there"""
 
 
 class ForecastPublishedData(EventData):
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    series: str  # Name of the published series
-    known_until: date  # First market day whose prices were not used
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    series: str
+    """Name of the published series"""
+    known_until: date
+    """First market day whose prices were not used"""
 
 
 class MemberInvitedData(EventData):
-    invitation_id: UUID  # The invitation
-    email: str  # E-mail address of the invited person
-    role: str  # Role of the member, a bundle of permissions
-    author_name: str  # Name of the author
-    author_kind: str  # Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
+    invitation_id: UUID
+    """The invitation"""
+    email: str
+    """E-mail address of the invited person"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    author_name: str
+    """Name of the author"""
+    author_kind: str
+    """Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
 
 
 class MemberRemovedData(EventData):
-    user_id: UUID  # The member
-    username: str  # User name, unique whatever the case of its letters
-    role: str  # Role that the member had
-    author_name: str  # Name of the author
-    author_kind: str  # Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
+    user_id: UUID
+    """The member"""
+    username: str
+    """User name, unique whatever the case of its letters"""
+    role: str
+    """Role that the member had"""
+    author_name: str
+    """Name of the author"""
+    author_kind: str
+    """Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
 
 
 class MemberRoleChangedData(EventData):
-    user_id: UUID  # The member
-    username: str  # User name, unique whatever the case of its letters
-    previous_role: str  # Role before
-    role: str  # Role of the member, a bundle of permissions
-    author_name: str  # Name of the author
-    author_kind: str  # Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
+    user_id: UUID
+    """The member"""
+    username: str
+    """User name, unique whatever the case of its letters"""
+    previous_role: str
+    """Role before"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    author_name: str
+    """Name of the author"""
+    author_kind: str
+    """Kind of author: USER, API_KEY, IDENTITY_PROVIDER or COMMAND"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
 
 
 class NotificationPublishedData(EventData):
-    notification_id: UUID  # The exchange notification
-    version: int  # Version of the message, from 1
+    notification_id: UUID
+    """The exchange notification"""
+    version: int
+    """Version of the message, from 1"""
 
 
 class OrderDescribedData(EventData):
-    order_id: UUID  # The order
-    virtual_asset_id: UUID  # The virtual asset
-    stage: str  # Stage of the delivery day
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
+    order_id: UUID
+    """The order"""
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    stage: str
+    """Stage of the delivery day"""
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
 
 
 class OrderExecutedData(EventData):
-    order_id: UUID  # The order
-    virtual_asset_id: UUID  # The virtual asset
-    stage: str  # Stage of the delivery day
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    status: str  # Whether all of it was executed or a part
-    applied: bool | None = None  # Whether the position was put into the schedule
-    problem: OrderIncomplete | None = None  # Reason that part of it was not carried out on the asset
+    order_id: UUID
+    """The order"""
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    stage: str
+    """Stage of the delivery day"""
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    status: str
+    """Whether all of it was executed or a part"""
+    applied: bool | None = None
+    """Whether the position was put into the schedule"""
+    problem: OrderIncomplete | None = None
+    """Reason that part of it was not carried out on the asset"""
 
 
 class OrderIncomplete(EventData):
     """The part of an executed order that could not be carried out on its asset."""
 
-    type: str  # The type of the problem
-    title: str  # Name of the problem
-    detail: str  # The problem with its numbers
+    type: str
+    """The type of the problem"""
+    title: str
+    """Name of the problem"""
+    detail: str
+    """The problem with its numbers"""
 
 
 class PhysicalAssetParametersChangedData(EventData):
-    version: int  # Number of the version, from 1
-    valid_from: datetime  # When these values take effect
-    author_id: UUID  # User or API key that wrote it; null for the system
+    version: int
+    """Number of the version, from 1"""
+    valid_from: datetime
+    """When these values take effect"""
+    author_id: UUID
+    """User or API key that wrote it; null for the system"""
 
 
 class PortfolioChangedData(EventData):
-    portfolio_id: UUID  # The portfolio
-    author_id: UUID  # User or API key that wrote it; null for the system
+    portfolio_id: UUID
+    """The portfolio"""
+    author_id: UUID
+    """User or API key that wrote it; null for the system"""
 
 
 class QuotaNearData(EventData):
-    share: str  # Name of the share
-    used: int  # Stored telemetry, bytes
-    limit: int  # Quota, bytes
+    share: str
+    """Name of the share"""
+    used: int
+    """Stored telemetry, bytes"""
+    limit: int
+    """Quota, bytes"""
 
 
 class ReserveShortfallData(EventData):
-    market: str  # FCR, AFRR_POS or AFRR_NEG
-    start: datetime  # Start of the first period that changed
-    end: datetime  # End of the last period that changed
-    power: float  # Power that no battery holds, the most of any quarter-hour, kW; 0: all is held
+    market: str
+    """FCR, AFRR_POS or AFRR_NEG"""
+    start: datetime
+    """Start of the first period that changed"""
+    end: datetime
+    """End of the last period that changed"""
+    power: float
+    """Power that no battery holds, the most of any quarter-hour, kW; 0: all is held"""
 
 
 class RunFailedData(EventData):
-    delivery_zone: str  # Delivery zone of the run
-    failed_at: datetime  # When the run failed
-    reason: str  # Kind of failure; the log has the details
+    delivery_zone: str
+    """Delivery zone of the run"""
+    failed_at: datetime
+    """When the run failed"""
+    reason: str
+    """Kind of failure; the log has the details"""
 
 
 class ScheduleAdjustedData(EventData):
-    start: datetime  # Start of the first period that changed
-    end: datetime  # End of the last period that changed
-    reason: str  # Reason of the cut
+    start: datetime
+    """Start of the first period that changed"""
+    end: datetime
+    """End of the last period that changed"""
+    reason: str
+    """Reason of the cut"""
 
 
 class ScheduleUpdatedData(EventData):
-    start: datetime  # Start of the first period that changed
-    end: datetime  # End of the last period that changed
-    periods: int  # Number of quarter-hours that were replaced
-    block_id: UUID | None = None  # The block, for a virtual asset
-    version: int | None = None  # Version of a virtual asset's schedule
+    start: datetime
+    """Start of the first period that changed"""
+    end: datetime
+    """End of the last period that changed"""
+    periods: int
+    """Number of quarter-hours that were replaced"""
+    block_id: UUID | None = None
+    """The block, for a virtual asset"""
+    version: int | None = None
+    """Version of a virtual asset's schedule"""
 
 
 class StatementIssuedData(EventData):
-    statement_id: UUID  # The statement
-    number: str  # Number of the statement, `YYYY-NNNN`
-    month: str  # Month of market days
-    total: float  # Sum of all lines, EUR; positive is paid to the organisation
+    statement_id: UUID
+    """The statement"""
+    number: str
+    """Number of the statement, `YYYY-NNNN`"""
+    month: str
+    """Month of market days"""
+    total: float
+    """Sum of all lines, EUR; positive is paid to the organisation"""
 
 
 class UnavailabilityCancelledData(EventData):
-    unavailability_id: UUID  # The unavailability
+    unavailability_id: UUID
+    """The unavailability"""
 
 
 class UnavailabilityDescribedData(EventData):
-    unavailability_id: UUID  # The unavailability
-    type: str  # Type of the unavailability, such as MAINTENANCE
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
+    unavailability_id: UUID
+    """The unavailability"""
+    type: str
+    """Type of the unavailability, such as MAINTENANCE"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
 
 
 class VirtualAssetAllocatedData(EventData):
-    virtual_asset_id: UUID  # The virtual asset
-    auction_id: UUID | None = None  # The auction in which it was won; null for a direct allocation
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    auction_id: UUID | None = None
+    """The auction in which it was won; null for a direct allocation"""
 
 
 class VirtualAssetAvailabilityChangedData(EventData):
-    virtual_asset_id: UUID  # The virtual asset
-    start: datetime  # Start of the first period that changed
-    end: datetime  # End of the last period that changed
-    periods: tuple[AvailabilityChange, ...]  # Runs of periods with what is available in them, at most 100
-    expected_cuts: tuple[CutToExpect, ...]  # Cuts expected at gate closure, the earliest first, at most 100
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    start: datetime
+    """Start of the first period that changed"""
+    end: datetime
+    """End of the last period that changed"""
+    periods: tuple[AvailabilityChange, ...]
+    """Runs of periods with what is available in them, at most 100"""
+    expected_cuts: tuple[CutToExpect, ...]
+    """Cuts expected at gate closure, the earliest first, at most 100"""
 
 
 class WebhookDisabledData(EventData):
-    webhook_id: UUID  # The webhook
-    url: str  # Address of the webhook
-    reason: str  # Last failure
+    webhook_id: UUID
+    """The webhook"""
+    url: str
+    """Address of the webhook"""
+    reason: str
+    """Last failure"""
 
 
 class AncillaryResult(Event, kw_only=True):

@@ -33,7 +33,6 @@ from gridloom_client.calls import (
     end_tracebacks,
 )
 from gridloom_client.display import facts_html
-from gridloom_client.documentation import describe_method, summarise
 from gridloom_client.effects import Steps
 from gridloom_client.errors import GridloomError, PointsRefusedError, UnprocessableError
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
@@ -112,25 +111,24 @@ class Endpoint(Generic[P, T]):
         self.name = function.__name__
         self.full_name = function.__name__
         self.__doc__ = inspect.getdoc(function)
+        """Generated from the interface description (`sdk/docstrings.py`)."""
         self._in_query = frozenset(query)
         self._frames = frames
-        self._signature = _name_unpacked(function)
+        self.signature = _name_unpacked(function)
         placeholders = set(re.findall(r"\{(\w+)\}", path))
-        self._in_path = {
-            name: wire_name(name) for name in self._signature.parameters if wire_name(name) in placeholders
-        }
-        assert set(self._in_path.values()) == placeholders, f"{path} does not fit its parameters"
+        self.in_path = {name: wire_name(name) for name in self.signature.parameters if wire_name(name) in placeholders}
+        assert set(self.in_path.values()) == placeholders, f"{path} does not fit its parameters"
 
     def bind(self, surface: Resource[Any], call: Callable[..., Any]) -> Any:
         """A plain function that a person can ask for its parameters and its help, kept for the next time."""
 
         end = end_tracebacks if isinstance(surface._runner, SyncTransport) else end_awaited_tracebacks
         bound = end(call) if isinstance(self, Operation) else end_tracebacks(call)
-        bound.__name__, bound.__doc__ = self.name, self.describe()
+        bound.__name__, bound.__doc__ = self.name, self.__doc__
         bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
         bound.__module__ = self.function.__module__
-        own = [parameter for name, parameter in self._signature.parameters.items() if name != "self"]
-        bound.__signature__ = self._signature.replace(parameters=own)  # type: ignore[attr-defined]
+        own = [parameter for name, parameter in self.signature.parameters.items() if name != "self"]
+        bound.__signature__ = self.signature.replace(parameters=own)  # type: ignore[attr-defined]
         bound.request = self.request  # type: ignore[attr-defined]
         for more in ("answer", "content", "table", "page"):
             if hasattr(call, more):
@@ -140,11 +138,8 @@ class Endpoint(Generic[P, T]):
 
     @property
     def summary(self) -> str:
-        return summarise(self.method, self.path)
-
-    def describe(self) -> str:
-        """The docstring: summary, parameters, answer and one example."""
-        return describe_method(self.full_name, self.method, self.path, self._signature, self.__doc__)
+        """The first line of the docstring."""
+        return (self.__doc__ or "").partition("\n")[0].removesuffix(".")
 
     def name_errors(self, steps: Steps[Any]) -> Steps[Any]:
         """The steps; an error that ends them says of which method."""
@@ -178,7 +173,7 @@ class Endpoint(Generic[P, T]):
 
     def bind_arguments(self, *args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
         try:
-            return self._signature.bind(None, *args, **kwargs)
+            return self.signature.bind(None, *args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.full_name}(): {error}") from None
 
@@ -187,7 +182,7 @@ class Endpoint(Generic[P, T]):
         bound = self.bind_arguments(*args, **kwargs)
         bound.apply_defaults()
         values = {name: value for name, value in bound.arguments.items() if name != "self" and name not in _OF_THE_CALL}
-        path = fill_path(self.path, {wire: values.pop(name) for name, wire in self._in_path.items()})
+        path = fill_path(self.path, {wire: values.pop(name) for name, wire in self.in_path.items()})
         headers = {_HEADERS[name]: values.pop(name) for name in list(values) if name in _HEADERS}
         headers = {name: value for name, value in headers.items() if value is not None}
         headers["Accept"] = "*/*" if self.answer_type is bytes else JSON
@@ -291,7 +286,7 @@ class Operation(Endpoint[P, T]):
     def call(self, exchange: ClientSession, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]:
         """The answer to a call: one that `partial` allows may be of points that were refused."""
         pieces = self.pieces(*args, **kwargs)
-        if "partial" not in self._signature.parameters:
+        if "partial" not in self.signature.parameters:
             return (yield from self.answer_pieces(exchange, pieces))
         allows_refusals = self.bind_arguments(*args, **kwargs).arguments.get("partial", False)
         answered = yield from self.answer_pieces(exchange, pieces, allows_refusals=allows_refusals)

@@ -73,8 +73,8 @@ def wire_parameters(operation: Endpoint[..., Any], *, is_in_query: bool) -> dict
     """What is left of the signature beside path and headers, and whether it must be given."""
     return {
         name: parameter.default is parameter.empty
-        for name, parameter in operation._signature.parameters.items()
-        if name not in {"self", *HEADERS, *OWN, *operation._in_path} and operation.is_in_query(name) == is_in_query
+        for name, parameter in operation.signature.parameters.items()
+        if name not in {"self", *HEADERS, *OWN, *operation.in_path} and operation.is_in_query(name) == is_in_query
     }
 
 
