@@ -14,7 +14,9 @@ help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
 
 run: $(VENV)/$(if $(FIELD),dev,server).stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000 (FIELD=1 with simulated sites and a gateway)
+	@echo "Building the console and the guide, where they have changed."
 	@$(BIN)/python web/build.py & $(BIN)/python guide/build.py; wait
+	@echo "Starting the service."
 	@$(if $(FIELD),$(BIN)/gridloom gateway field &) exec $(BIN)/gridloom serve
 
 console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
@@ -107,15 +109,18 @@ clean: ## remove the environment and the caches, never the data
 # uv installs a lock in a second or two; pip is what a bare machine has, and the fallback.
 $(VENV)/uv.stamp: requirements/uv.lock
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d. Name another one: make PYTHON=python3.12 run" % sys.version_info[:2])'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@echo "Making a Python environment in $(VENV)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 define install
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . || $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@echo "Installing $$(grep -c '^[a-z].*==' $(1)) packages of $(1); the first time they are fetched from the package index."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . || $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@echo "Compiling the service."
 	@# Load the service once, so that what Python compiles of it is kept, also where PYTHONDONTWRITEBYTECODE is set.
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import gridloom.commands.serving.supervisor, gridloom.commands.serving.serve, gridloom.app, gridloom.sandbox.simulator.__main__"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import gridloom.commands.serving.supervisor, gridloom.commands.serving.serve, gridloom.app, gridloom.sandbox.simulator.__main__"
 endef
 
 $(VENV)/server.stamp: $(VENV)/uv.stamp requirements/build.lock pyproject.toml

@@ -90,6 +90,7 @@ from gridloom.platform.worker.lifespans import (
     sequence_events,
     stream_events,
 )
+from gridloom.platform.worker.process_metrics import measure_process
 from gridloom.platform.worker.transport_security import WithTransportSecurity
 from gridloom.reference_prices import routes as reference_prices
 from gridloom.revenue import routes as revenue
@@ -180,6 +181,7 @@ LIFESPANS: tuple[Lifespan, ...] = (
     end_streams_on_signal,
     close_idle_connections,
     give_memory_back,
+    measure_process,
     identity.lifespan,
     console.lifespan,
     sequence_events,
@@ -297,6 +299,7 @@ def create_edge(settings: Settings) -> Application:
         public_requests_per_minute=settings.public_rate_limit_per_minute,
         proxies=TrustedProxies(settings.trusted_proxies, trusts_any=settings.trusts_proxy),
         shares=_make_shares(settings),
+        logs_every_request=settings.access_log,
     )
 
 

@@ -83,6 +83,7 @@ class Settings:
     mail_from: str = "Gridloom <noreply@localhost>"
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    access_log: bool = False
     shutdown_grace_s: int = 15
     is_embedded: bool = False
     """Whether the database is our own: `serve` says so, no variable does."""
@@ -363,6 +364,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
     "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),
     "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
+    "GRIDLOOM_ACCESS_LOG": ("access_log", _read_switch),
     "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole_between(1, 600)),
 }
 """Each variable, the setting that it fills (after `shares.` one of the limits) and how it is read."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridloom_client.calls import AsyncItemIterator, ItemIterator, Response
+    from gridloom_client.calls import AsyncItemIterator, AsyncPage, ItemIterator, Page, Response
     from gridloom_client.client import AsyncClient, Client
     from gridloom_client.errors import (
         BadRequestError,
@@ -33,19 +33,23 @@ if TYPE_CHECKING:
         UnprocessableError,
     )
     from gridloom_client.frames import MissingLibrary, Rows, Table, Tabular
+    from gridloom_client.response_types import Event
     from gridloom_client.retries import NEVER, RetryPolicy
     from gridloom_client.sse import ServerSentEvent
+    from gridloom_client.streams import read_event
     from gridloom_client.tokens import InMemoryTokenStore, Tokens, TokenStore
     from gridloom_client.wire import ARROW, CSV, JSON, NDJSON, PARQUET, UNSET, RawResponse, Request
 
 _MODULES = {
     name: module
     for module, names in (
-        ("calls", ("AsyncItemIterator", "ItemIterator", "Response")),
+        ("calls", ("AsyncItemIterator", "AsyncPage", "ItemIterator", "Page", "Response")),
         ("client", ("AsyncClient", "Client")),
         ("frames", ("MissingLibrary", "Rows", "Table", "Tabular")),
+        ("response_types", ("Event",)),
         ("retries", ("NEVER", "RetryPolicy")),
         ("sse", ("ServerSentEvent",)),
+        ("streams", ("read_event",)),
         ("tokens", ("InMemoryTokenStore", "TokenStore", "Tokens")),
         ("wire", ("ARROW", "CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "RawResponse", "Request")),
     )
@@ -96,10 +100,12 @@ __all__ = [
     "UNSET",
     "AsyncClient",
     "AsyncItemIterator",
+    "AsyncPage",
     "BadRequestError",
     "Client",
     "ConflictError",
     "CredentialsError",
+    "Event",
     "FieldError",
     "ForbiddenError",
     "GridloomError",
@@ -107,6 +113,7 @@ __all__ = [
     "ItemIterator",
     "MissingLibrary",
     "NotFoundError",
+    "Page",
     "PayloadTooLargeError",
     "PointsRefusedError",
     "PreconditionFailedError",
@@ -129,4 +136,5 @@ __all__ = [
     "UnauthenticatedError",
     "UnavailableError",
     "UnprocessableError",
+    "read_event",
 ]

@@ -18,149 +18,233 @@ from gridloom_client.response_types import NamedRows, Record, ResponseStruct, Ro
 class AcceptedAssetSchedule(ResponseStruct):
     """An asset after its schedule was accepted: its ETag, the imbalance at the end of its life, and cuts to expect."""
 
-    virtual_asset_id: UUID  # The virtual asset
-    version: int  # Number of the version that the schedule made
-    etag: str  # The ETag to send back as `ifMatch`
-    imbalance: Imbalance  # Imbalance at the end of life
-    expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    version: int
+    """Number of the version that the schedule made"""
+    etag: str
+    """The ETag to send back as `ifMatch`"""
+    imbalance: Imbalance
+    """Imbalance at the end of life"""
+    expected_cuts: tuple[ExpectedCut, ...]
+    """Cuts expected at gate closure, in the order of time"""
 
 
 class Acknowledgement(ResponseStruct):
     """A statement of the site about a quarter-hour, and when the platform recorded it."""
 
-    version: int  # Version of the dispatch that is meant
-    status: str  # Status of the dispatch at the site
-    at: datetime  # When the site did what it says, by its own clock
-    time: datetime  # Start of the quarter-hour
-    recorded_at: datetime  # When the platform recorded it
-    reason: str | None = None  # Why, in the site's words
+    version: int
+    """Version of the dispatch that is meant"""
+    status: str
+    """Status of the dispatch at the site"""
+    at: datetime
+    """When the site did what it says, by its own clock"""
+    time: datetime
+    """Start of the quarter-hour"""
+    recorded_at: datetime
+    """When the platform recorded it"""
+    reason: str | None = None
+    """Why, in the site's words"""
 
 
 class Adjustment(ResponseStruct):
     """A quarter-hour whose accepted power (kW, all blocks together) was cut when its gate closed."""
 
-    timestamp: datetime  # Start of the quarter-hour
-    accepted_schedule: float  # Power that had been accepted, kW; positive is export
-    adjusted_schedule: float  # Power after the cut, kW; positive is export
-    reason: str  # Reason of the cut
+    timestamp: datetime
+    """Start of the quarter-hour"""
+    accepted_schedule: float
+    """Power that had been accepted, kW; positive is export"""
+    adjusted_schedule: float
+    """Power after the cut, kW; positive is export"""
+    reason: str
+    """Reason of the cut"""
 
 
 class RecordedFact(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
+    asset_id: UUID
+    """A virtual or a physical asset"""
+    recorded_at: datetime
+    """When it was recorded"""
+    recorded_by: UUID
+    """User or API key that recorded it"""
+    origin: str
+    """OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled"""
+    superseded_at: datetime | None = None
+    """When a later version replaced it; null for the one in force"""
+    superseded_by: UUID | None = None
+    """User or API key that recorded the later version; null for the one in force"""
 
 
 class AfrrActivation(RecordedFact, kw_only=True):
-    time: datetime  # Start of the delivery period
-    direction: str  # POS: upward, discharging; NEG: downward, charging
-    volume: Decimal  # Activated energy, MWh
-    price: Decimal  # EUR/MWh; positive is paid to the provider
+    time: datetime
+    """Start of the delivery period"""
+    direction: str
+    """POS: upward, discharging; NEG: downward, charging"""
+    volume: Decimal
+    """Activated energy, MWh"""
+    price: Decimal
+    """EUR/MWh; positive is paid to the provider"""
 
 
 class AfrrCapacityAward(RecordedFact, kw_only=True):
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, POS_00_04 to NEG_20_24
-    capacity: Decimal  # Awarded capacity, MW
-    price: Decimal  # EUR/MW per hour; positive is paid to the provider
-    delivery_hours: Decimal  # Hours of delivery in the block
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, POS_00_04 to NEG_20_24"""
+    capacity: Decimal
+    """Awarded capacity, MW"""
+    price: Decimal
+    """EUR/MW per hour; positive is paid to the provider"""
+    delivery_hours: Decimal
+    """Hours of delivery in the block"""
 
 
 class Written(ResponseStruct):
     """received = written + overwritten + refused."""
 
-    received: int  # Number of rows or points in the request
-    written: int  # Points that were new
-    overwritten: int  # Stored points that were replaced
-    refused: int  # Number of points refused
-    refusals: tuple[Refusal, ...]  # Refused points by reason
+    received: int
+    """Number of rows or points in the request"""
+    written: int
+    """Points that were new"""
+    overwritten: int
+    """Stored points that were replaced"""
+    refused: int
+    """Number of points refused"""
+    refusals: tuple[Refusal, ...]
+    """Refused points by reason"""
 
 
 class AllWritten(Written, kw_only=True):
-    assets: tuple[AssetWritten, ...]  # Counts of each asset's points
+    assets: tuple[AssetWritten, ...]
+    """Counts of each asset's points"""
 
 
 class AncillaryBid(ResponseStruct):
-    id: UUID  # Its identifier
-    capacity_price: Decimal  # EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), 0 (aFRR energy)
-    offered_capacity: float  # Offered capacity, kW, a whole multiple of 1000
-    status: str  # Status of the bid
-    energy_price: Decimal | None = None  # EUR/MWh; a positive price is paid to the provider
-    accepted_capacity: float | None = None  # Accepted capacity, kW, once the bid has its result
+    id: UUID
+    """Its identifier"""
+    capacity_price: Decimal
+    """EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), 0 (aFRR energy)"""
+    offered_capacity: float
+    """Offered capacity, kW, a whole multiple of 1000"""
+    status: str
+    """Status of the bid"""
+    energy_price: Decimal | None = None
+    """EUR/MWh; a positive price is paid to the provider"""
+    accepted_capacity: float | None = None
+    """Accepted capacity, kW, once the bid has its result"""
 
 
 class AncillaryEntry(ResponseStruct):
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    product_date_code: str  # Product key `<delivery_day>_<product>`
-    bids: tuple[AncillaryBid, ...]  # Bids of the product
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    product_date_code: str
+    """Product key `<delivery_day>_<product>`"""
+    bids: tuple[AncillaryBid, ...]
+    """Bids of the product"""
 
 
 class AncillaryHeld(ResponseStruct):
     """Offered and accepted balancing capacity; of aFRR energy what exceeds the accepted capacity of its block."""
 
-    fcr: float  # FCR offered or accepted, kW or kWh
-    afrr_capacity: float  # aFRR capacity offered or accepted, kW or kWh
-    afrr_energy: float  # aFRR energy bids beyond the accepted capacity of their block, kW or kWh
+    fcr: float
+    """FCR offered or accepted, kW or kWh"""
+    afrr_capacity: float
+    """aFRR capacity offered or accepted, kW or kWh"""
+    afrr_energy: float
+    """aFRR energy bids beyond the accepted capacity of their block, kW or kWh"""
 
 
 class AncillaryResult(ResponseStruct):
-    bid_id: UUID  # The bid
-    accepted: bool  # Whether the bid was accepted
-    accepted_capacity: float  # Accepted part of the offer, kW, a whole multiple of 1000
-    revision: int  # 1, and one more for every correction
-    recorded_at: datetime  # When it was recorded
-    settlement_price: Decimal | None = None  # EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), EUR/MWh (energy)
+    bid_id: UUID
+    """The bid"""
+    accepted: bool
+    """Whether the bid was accepted"""
+    accepted_capacity: float
+    """Accepted part of the offer, kW, a whole multiple of 1000"""
+    revision: int
+    """1, and one more for every correction"""
+    recorded_at: datetime
+    """When it was recorded"""
+    settlement_price: Decimal | None = None
+    """EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), EUR/MWh (energy)"""
 
 
 class AncillaryResults(ResponseStruct):
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    product_date_code: str  # Product key `<delivery_day>_<product>`
-    results: tuple[AncillaryResult, ...]  # Results of the product's bids
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    product_date_code: str
+    """Product key `<delivery_day>_<product>`"""
+    results: tuple[AncillaryResult, ...]
+    """Results of the product's bids"""
 
 
 class ApiKeyEntry(ResponseStruct):
     """A key without its secret."""
 
-    id: UUID  # Its identifier
-    name: str  # Name of the key
-    permissions: tuple[str, ...]  # Permissions, as `Action:resource` words
-    created_at: datetime  # When it was created
-    expires_at: datetime  # When it stops working
-    allowed_networks: tuple[str, ...]  # Networks from which calls are taken, in CIDR notation; none means any
-    physical_asset_ids: tuple[UUID, ...] | None = None  # Assets that it may reach; null: all of its creator's
+    id: UUID
+    """Its identifier"""
+    name: str
+    """Name of the key"""
+    permissions: tuple[str, ...]
+    """Permissions, as `Action:resource` words"""
+    created_at: datetime
+    """When it was created"""
+    expires_at: datetime
+    """When it stops working"""
+    allowed_networks: tuple[str, ...]
+    """Networks from which calls are taken, in CIDR notation; none means any"""
+    physical_asset_ids: tuple[UUID, ...] | None = None
+    """Assets that it may reach; null: all of its creator's"""
 
 
 class MarketPlan(ResponseStruct):
     """A proposal for a stage. Nothing is changed by it; order `schedule` or `reserves` with `ifMatch`."""
 
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    stage: str  # The stage that is planned
-    gate: datetime  # Until when orders of the stage are taken
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    stage: str
+    """The stage that is planned"""
+    gate: datetime
+    """Until when orders of the stage are taken"""
     trades: tuple[SchedulePoint, ...]
-    schedule: tuple[SchedulePoint, ...]  # The position after the stage in kW, of all that it trades
-    reserves: tuple[PlannedReserve, ...]  # Capacity to offer at FCR or aFRR
-    worth: float  # Expected earnings of the trades after fees, or of the capacity, EUR
-    p10: float  # 10th percentile of that, EUR
-    p90: float  # 90th percentile of that, EUR
-    end_state_of_charge: float  # State of charge at the end of the delivery day, 0 to 1
-    minimum_surplus: float  # To place the order with, EUR
-    trips: tuple[Trip, ...]  # Of the trades: which purchase each sale lives on
-    based_on: PlanBasis  # Its inputs
-    if_match: str  # To place the order with: the state of the asset's markets
-    forced: tuple[SchedulePoint, ...] = ()  # The trades, where the battery could not run the position before
-    at_any_price: bool | None = None  # To place the order with: the battery cannot run the position before
-    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
+    """Change of the position by quarter-hour in kW, positive is sold; quarter-hours without one are left out"""
+    schedule: tuple[SchedulePoint, ...]
+    """The position after the stage in kW, of all that it trades"""
+    reserves: tuple[PlannedReserve, ...]
+    """Capacity to offer at FCR or aFRR"""
+    worth: float
+    """Expected earnings of the trades after fees, or of the capacity, EUR"""
+    p10: float
+    """10th percentile of that, EUR"""
+    p90: float
+    """90th percentile of that, EUR"""
+    end_state_of_charge: float
+    """State of charge at the end of the delivery day, 0 to 1"""
+    minimum_surplus: float
+    """To place the order with, EUR"""
+    trips: tuple[Trip, ...]
+    """Of the trades: which purchase each sale lives on"""
+    based_on: PlanBasis
+    """Its inputs"""
+    if_match: str
+    """To place the order with: the state of the asset's markets"""
+    forced: tuple[SchedulePoint, ...] = ()
+    """The trades, where the battery could not run the position before"""
+    at_any_price: bool | None = None
+    """To place the order with: the battery cannot run the position before"""
+    wear_price: float | None = None
+    """Price of wear that spends the year's cycles, EUR per MWh discharged"""
 
 
 class AssetMarketPlan(MarketPlan, kw_only=True):
     """One asset's part of its portfolio's plan."""
 
-    virtual_asset_id: UUID  # The virtual asset that is planned
+    virtual_asset_id: UUID
+    """The virtual asset that is planned"""
 
 
 class AssetMonth(ResponseStruct):
@@ -168,27 +252,49 @@ class AssetMonth(ResponseStruct):
     measured where it was, else as dispatched, reserves included; beside it stand dispatched, measured and reserve
     energy by themselves. A virtual one is by its schedule after cuts."""
 
-    asset_id: UUID  # A virtual or a physical asset
-    kind: str  # PHYSICAL: a battery; VIRTUAL: a virtual battery
-    name: str  # Name of the asset
-    delivery_zone: str  # Control area in which it delivers
-    rated_power: float  # Time-weighted mean of rated charge and discharge power, MW
-    days: int  # Market days of the month in which it counts
-    charged_energy: float  # Energy charged, reserves included: as measured, else as dispatched, MWh
-    discharged_energy: float  # Energy discharged, reserves included: as measured, else as dispatched, MWh
-    cycles: float  # Full cycles, those of the warranty: energy discharged, reserves included, ÷ energy capacity
-    cycle_limit: float | None = None  # Sum of the daily cycle limits of those days
-    dispatched_charge: float | None = None  # Of a battery: energy it was dispatched to charge, MWh
-    dispatched_discharge: float | None = None  # Of a battery: energy it was dispatched to discharge, MWh
-    measured_charge: float | None = None  # Of a battery: energy measured as charged, reserves included, MWh
-    measured_discharge: float | None = None  # Of a battery: energy measured as discharged, reserves included, MWh
-    reserve_charge: float | None = None  # Of a battery: energy measured as charged for FCR and aFRR, MWh
-    reserve_discharge: float | None = None  # Of a battery: energy measured as discharged for FCR and aFRR, MWh
+    asset_id: UUID
+    """A virtual or a physical asset"""
+    kind: str
+    """PHYSICAL: a battery; VIRTUAL: a virtual battery"""
+    name: str
+    """Name of the asset"""
+    delivery_zone: str
+    """Control area in which it delivers"""
+    rated_power: float
+    """Time-weighted mean of rated charge and discharge power, MW"""
+    days: int
+    """Market days of the month in which it counts"""
+    charged_energy: float
+    """Energy charged, reserves included: as measured, else as dispatched, MWh"""
+    discharged_energy: float
+    """Energy discharged, reserves included: as measured, else as dispatched, MWh"""
+    cycles: float
+    """Full cycles, those of the warranty: energy discharged, reserves included, ÷ energy capacity"""
+    cycle_limit: float | None = None
+    """Sum of the daily cycle limits of those days"""
+    dispatched_charge: float | None = None
+    """Of a battery: energy it was dispatched to charge, MWh"""
+    dispatched_discharge: float | None = None
+    """Of a battery: energy it was dispatched to discharge, MWh"""
+    measured_charge: float | None = None
+    """Of a battery: energy measured as charged, reserves included, MWh"""
+    measured_discharge: float | None = None
+    """Of a battery: energy measured as discharged, reserves included, MWh"""
+    reserve_charge: float | None = None
+    """Of a battery: energy measured as charged for FCR and aFRR, MWh"""
+    reserve_discharge: float | None = None
+    """Of a battery: energy measured as discharged for FCR and aFRR, MWh"""
     technical_availability: float | None = None
-    availability_delivered: float | None = None  # Delivered ÷ dispatched, of a virtual one available ÷ rated; 0 to 1
-    measured_share: float | None = None  # Share of the dispatched energy that was measured, 0 to 1
+    """Of a battery: mean of available ÷ rated, whether others stood in for it or not, 0 to 1"""
+    availability_delivered: float | None = None
+    """Delivered ÷ dispatched, of a virtual one available ÷ rated; 0 to 1"""
+    measured_share: float | None = None
+    """Share of the dispatched energy that was measured, 0 to 1"""
     earned: float | None = None
-    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")  # EUR per MW of rated power
+    """Of a virtual battery: trading and balancing income; of a battery: its own lines and its part of those of virtual
+    batteries on it, without corrections, EUR"""
+    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")
+    """EUR per MW of rated power"""
 
 
 class AssetOptimisation(ResponseStruct, RowsField):
@@ -196,13 +302,20 @@ class AssetOptimisation(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    virtual_asset_id: UUID  # The virtual asset
-    value: float  # Value of the asset's schedule, EUR
-    schedule: tuple[ProposedPower, ...]  # Power by quarter-hour
-    blocks: tuple[ProposedSchedule, ...]  # Schedules of the blocks
-    state_of_charge: tuple[ProposedStateOfCharge, ...]  # State of charge at the end of each quarter-hour
-    trips: tuple[Trip, ...]  # Which purchase each sale lives on; the gains add up to the value
-    based_on: BasedOn  # Inputs of the computation
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    value: float
+    """Value of the asset's schedule, EUR"""
+    schedule: tuple[ProposedPower, ...]
+    """Power by quarter-hour"""
+    blocks: tuple[ProposedSchedule, ...]
+    """Schedules of the blocks"""
+    state_of_charge: tuple[ProposedStateOfCharge, ...]
+    """State of charge at the end of each quarter-hour"""
+    trips: tuple[Trip, ...]
+    """Which purchase each sale lives on; the gains add up to the value"""
+    based_on: BasedOn
+    """Inputs of the computation"""
 
 
 class AssetSchedule(ResponseStruct, RowsField):
@@ -210,239 +323,390 @@ class AssetSchedule(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    id: UUID  # The virtual asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    market: str  # Always WHOLESALE
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    version: int  # Version of the asset's schedule, from 1
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    power_capacity: tuple[BlockPowerCapacity, ...]  # Available and rated power by quarter-hour
-    units_power: str = "kW"  # The unit of the powers
+    id: UUID
+    """The virtual asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    market: str
+    """Always WHOLESALE"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    version: int
+    """Version of the asset's schedule, from 1"""
+    schedule: tuple[SchedulePoint, ...]
+    """Power by quarter-hour"""
+    power_capacity: tuple[BlockPowerCapacity, ...]
+    """Available and rated power by quarter-hour"""
+    units_power: str = "kW"
+    """The unit of the powers"""
 
 
 class AssetWritten(ResponseStruct):
-    physical_asset_id: UUID  # The physical asset
-    written: int  # Points that were new
-    overwritten: int  # Stored points that were replaced
+    physical_asset_id: UUID
+    """The physical asset"""
+    written: int
+    """Points that were new"""
+    overwritten: int
+    """Stored points that were replaced"""
 
 
 class Attempt(ResponseStruct):
-    number: int  # Number of the attempt, from 1
-    started_at: datetime  # When the call was made
-    took_milliseconds: int  # Duration of the call, milliseconds
-    url: str  # Address that was called
-    request_headers: dict[str, str]  # Headers of the call
-    status: int | None = None  # HTTP status of the receiver's answer; null without an answer
-    answer_headers: dict[str, str] | None = None  # Headers of the receiver's answer; null without an answer
-    answer_body: str | None = None  # Beginning of the body of the receiver's answer; null without an answer
-    error: str | None = None  # Why there was no answer; null where there was one
+    number: int
+    """Number of the attempt, from 1"""
+    started_at: datetime
+    """When the call was made"""
+    took_milliseconds: int
+    """Duration of the call, milliseconds"""
+    url: str
+    """Address that was called"""
+    request_headers: dict[str, str]
+    """Headers of the call"""
+    status: int | None = None
+    """HTTP status of the receiver's answer; null without an answer"""
+    answer_headers: dict[str, str] | None = None
+    """Headers of the receiver's answer; null without an answer"""
+    answer_body: str | None = None
+    """Beginning of the body of the receiver's answer; null without an answer"""
+    error: str | None = None
+    """Why there was no answer; null where there was one"""
 
 
 class Auction(ResponseStruct):
     """`status` is the caller's own; to the operator it is the auction's. The fields from `state` on are the operator's
     alone."""
 
-    id: UUID  # Its identifier
-    start: datetime  # When bidding opens
-    end: datetime  # When bidding closes, exclusive
-    status: str  # Status for the caller's organisation; for the operator the auction's own
-    item: AuctionItem  # The virtual battery on offer
-    minimum_availability: float  # Least deliverable share of the item at the end, 0 to 1; below it, cancelled
-    current_bid: CurrentBid | None = None  # The caller's standing bid; left out where there is none
-    virtual_asset_id: UUID | None = None  # Allocated virtual asset; for its winner and the operator
-    cancelled: Cancelled | None = None  # When and why the auction was cancelled; left out while it is not
-    state: str | None = None  # State of the auction itself; for the operator
-    has_bid: bool | None = None  # For the operator, while it runs: whether there is a standing bid
-    outcome: str | None = None  # How clearing ended; for the operator, null before
-    winner_id: UUID | None = None  # The organisation that won; for the operator
-    price: Decimal | None = None  # Price that the winner pays, EUR; for the operator
-    cleared_at: datetime | None = None  # When the auction was cleared; for the operator
-    hurdle_price: Decimal | None = None  # Lowest valid price, EUR; for the operator
-    backing: tuple[Backing, ...] = ()  # Physical assets behind it, each with its share; for the operator
-    participants: tuple[UUID, ...] = ()  # Organisations invited to bid; for the operator
+    id: UUID
+    """Its identifier"""
+    start: datetime
+    """When bidding opens"""
+    end: datetime
+    """When bidding closes, exclusive"""
+    status: str
+    """Status for the caller's organisation; for the operator the auction's own"""
+    item: AuctionItem
+    """The virtual battery on offer"""
+    minimum_availability: float
+    """Least deliverable share of the item at the end, 0 to 1; below it, cancelled"""
+    current_bid: CurrentBid | None = None
+    """The caller's standing bid; left out where there is none"""
+    virtual_asset_id: UUID | None = None
+    """Allocated virtual asset; for its winner and the operator"""
+    cancelled: Cancelled | None = None
+    """When and why the auction was cancelled; left out while it is not"""
+    state: str | None = None
+    """State of the auction itself; for the operator"""
+    has_bid: bool | None = None
+    """For the operator, while it runs: whether there is a standing bid"""
+    outcome: str | None = None
+    """How clearing ended; for the operator, null before"""
+    winner_id: UUID | None = None
+    """The organisation that won; for the operator"""
+    price: Decimal | None = None
+    """Price that the winner pays, EUR; for the operator"""
+    cleared_at: datetime | None = None
+    """When the auction was cleared; for the operator"""
+    hurdle_price: Decimal | None = None
+    """Lowest valid price, EUR; for the operator"""
+    backing: tuple[Backing, ...] = ()
+    """Physical assets behind it, each with its share; for the operator"""
+    participants: tuple[UUID, ...] = ()
+    """Organisations invited to bid; for the operator"""
 
 
 class AuctionItem(ResponseStruct):
-    id: UUID  # Its identifier
-    start: datetime  # Start of the delivery window, inclusive
-    end: datetime  # End of the delivery window, exclusive
-    delivery_zone: str  # Control area in which it delivers
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    initial_soc: float  # State of charge at the start, as a ratio of the energy capacity
-    last_soc_target: float  # Target state of charge at the end, as a ratio of the energy capacity
-    final_soc_tolerance: float  # Allowed deviation at the end, as a ratio of the energy capacity
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    units_power: str = "kW"  # The unit of the powers
-    units_energy: str = "kWh"  # The unit of the energies
-    availability: ItemAvailability | None = None  # Deliverable shares; left out once it is over
+    id: UUID
+    """Its identifier"""
+    start: datetime
+    """Start of the delivery window, inclusive"""
+    end: datetime
+    """End of the delivery window, exclusive"""
+    delivery_zone: str
+    """Control area in which it delivers"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    initial_soc: float
+    """State of charge at the start, as a ratio of the energy capacity"""
+    last_soc_target: float
+    """Target state of charge at the end, as a ratio of the energy capacity"""
+    final_soc_tolerance: float
+    """Allowed deviation at the end, as a ratio of the energy capacity"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    units_power: str = "kW"
+    """The unit of the powers"""
+    units_energy: str = "kWh"
+    """The unit of the energies"""
+    availability: ItemAvailability | None = None
+    """Deliverable shares; left out once it is over"""
 
 
 class AuctionResults(ResponseStruct, RowsField):
     rows_field: ClassVar = "bids"
 
-    auction_id: UUID  # The auction
-    outcome: str  # How clearing ended
-    cleared_at: datetime  # When the auction was cleared
-    bids: tuple[RankedBid, ...]  # All bids, ranked
-    detail: str | None = None  # Why no bid won, in a sentence; null where one did
-    winning_bid_id: UUID | None = None  # The bid that won
-    winner_id: UUID | None = None  # The organisation that won
-    virtual_asset_id: UUID | None = None  # Virtual asset that was allocated; null where no bid won
+    auction_id: UUID
+    """The auction"""
+    outcome: str
+    """How clearing ended"""
+    cleared_at: datetime
+    """When the auction was cleared"""
+    bids: tuple[RankedBid, ...]
+    """All bids, ranked"""
+    detail: str | None = None
+    """Why no bid won, in a sentence; null where one did"""
+    winning_bid_id: UUID | None = None
+    """The bid that won"""
+    winner_id: UUID | None = None
+    """The organisation that won"""
+    virtual_asset_id: UUID | None = None
+    """Virtual asset that was allocated; null where no bid won"""
 
 
 class AuditEntry(ResponseStruct):
     """One action: who, what, to which resource, when, from where, and how it ended."""
 
-    id: UUID  # Its identifier
-    time: datetime  # When the action happened
-    actor_kind: str  # Kind of caller: a user, an API key, the system or an anonymous call
-    action: str  # The operation that was called, by its operationId
-    method: str  # HTTP method of the request
-    resource: str  # Resource of the action, as a path without the leading slash
-    status: int  # HTTP status of the answer
-    organisation_id: UUID | None = None  # Organisation of the caller; null without one
-    organisation_name: str | None = None  # Name of the organisation of the caller
-    actor_id: UUID | None = None  # User or API key that called; null for the system and for anonymous calls
-    actor_name: str | None = None  # Name of the caller at the time
-    address: str | None = None  # Network address that the call came from
-    request_id: str | None = msgspec.field(default=None, name="requestId")  # Identifier of the request, as in the logs
-    details: Record | None = None  # Further particulars of the action
+    id: UUID
+    """Its identifier"""
+    time: datetime
+    """When the action happened"""
+    actor_kind: str
+    """Kind of caller: a user, an API key, the system or an anonymous call"""
+    action: str
+    """The operation that was called, by its operationId"""
+    method: str
+    """HTTP method of the request"""
+    resource: str
+    """Resource of the action, as a path without the leading slash"""
+    status: int
+    """HTTP status of the answer"""
+    organisation_id: UUID | None = None
+    """Organisation of the caller; null without one"""
+    organisation_name: str | None = None
+    """Name of the organisation of the caller"""
+    actor_id: UUID | None = None
+    """User or API key that called; null for the system and for anonymous calls"""
+    actor_name: str | None = None
+    """Name of the caller at the time"""
+    address: str | None = None
+    """Network address that the call came from"""
+    request_id: str | None = msgspec.field(default=None, name="requestId")
+    """Identifier of the request, as in the logs"""
+    details: Record | None = None
+    """Further particulars of the action"""
 
 
 class Availability(ResponseStruct, RowsField):
     rows_field: ClassVar = "availability"
 
-    physical_asset_id: UUID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    availability: tuple[AvailabilityPoint, ...]  # One entry per quarter-hour
-    units_power: str = "kW"  # The unit of the powers
-    units_energy: str = "kWh"  # The unit of the energies
+    physical_asset_id: UUID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    availability: tuple[AvailabilityPoint, ...]
+    """One entry per quarter-hour"""
+    units_power: str = "kW"
+    """The unit of the powers"""
+    units_energy: str = "kWh"
+    """The unit of the energies"""
 
 
 class AvailabilityPoint(ResponseStruct):
     """One delivery period. Powers in kW as magnitudes, energy in kWh."""
 
-    time: datetime  # Start of the quarter-hour
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    rated_energy: float  # Rated energy capacity, kWh
-    available_charge_power: float  # Charge power left after all unavailabilities, kW
-    available_discharge_power: float  # Discharge power left after all unavailabilities, kW
-    available_energy: float  # Energy capacity left after all unavailabilities, kWh
+    time: datetime
+    """Start of the quarter-hour"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    rated_energy: float
+    """Rated energy capacity, kWh"""
+    available_charge_power: float
+    """Charge power left after all unavailabilities, kW"""
+    available_discharge_power: float
+    """Discharge power left after all unavailabilities, kW"""
+    available_energy: float
+    """Energy capacity left after all unavailabilities, kWh"""
 
 
 class AvailablePower(ResponseStruct):
     """The power that is available at this instant, in kW."""
 
-    charge: float  # Available charge power, kW
-    discharge: float  # Available discharge power, kW
+    charge: float
+    """Available charge power, kW"""
+    discharge: float
+    """Available discharge power, kW"""
 
 
 class Backing(ResponseStruct):
-    physical_asset_id: UUID  # The physical asset
-    share: float  # Share of the virtual battery, above 0 and at most 1; all sum to 1
+    physical_asset_id: UUID
+    """The physical asset"""
+    share: float
+    """Share of the virtual battery, above 0 and at most 1; all sum to 1"""
 
 
 class Backtest(ResponseStruct):
     """EUR; `earned` and `foresight` are of the days played so far. With stages, foresight knows the true prices of each
     stage, one after the other."""
 
-    id: UUID  # Its identifier
-    status: str  # Status of the job
-    progress: float  # Share of the days that are played, 0 to 1
-    start: date  # First market day
-    end: date  # Market day after the last
-    series: str  # Name of the published series
-    policy: str  # Expected prices: the forecast, yesterday's, the mean of 7 days, or the true ones
-    battery: BacktestBattery  # Battery of the back-test
-    earned: float  # Earnings of the policy on the days played so far, EUR
-    foresight: float  # Earnings of the same planner with all prices known, on the same days, EUR
-    stages: tuple[BacktestStage, ...]  # By stage, where stages were asked for
-    created_at: datetime  # When it was created
-    share: float | None = None  # Earned ÷ foresight; null without earnings to compare with
-    failure: str | None = None  # Why it failed; null where it did not
+    id: UUID
+    """Its identifier"""
+    status: str
+    """Status of the job"""
+    progress: float
+    """Share of the days that are played, 0 to 1"""
+    start: date
+    """First market day"""
+    end: date
+    """Market day after the last"""
+    series: str
+    """Name of the published series"""
+    policy: str
+    """Expected prices: the forecast, yesterday's, the mean of 7 days, or the true ones"""
+    battery: BacktestBattery
+    """Battery of the back-test"""
+    earned: float
+    """Earnings of the policy on the days played so far, EUR"""
+    foresight: float
+    """Earnings of the same planner with all prices known, on the same days, EUR"""
+    stages: tuple[BacktestStage, ...]
+    """By stage, where stages were asked for"""
+    created_at: datetime
+    """When it was created"""
+    share: float | None = None
+    """Earned ÷ foresight; null without earnings to compare with"""
+    failure: str | None = None
+    """Why it failed; null where it did not"""
 
 
 class BacktestBattery(ResponseStruct):
-    rated_power: float  # Rated power in both directions, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year; null: none
+    rated_power: float
+    """Rated power in both directions, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year; null: none"""
 
 
 class BacktestDay(ResponseStruct):
     """EUR and kWh of a market day."""
 
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    earned: float  # Earnings of the policy, EUR
-    foresight: float  # Earnings of the same planner with all prices known, EUR
-    charged: float  # Energy taken from the grid, kWh
-    discharged: float  # Energy given to the grid, kWh
-    end_state_of_charge_percentage: float  # State of charge at the end of the market day, 0 to 100
-    fcr: float | None = None  # Earned with FCR, EUR; null: not asked for, or held
-    afrr: float | None = None  # Earned with aFRR capacity, EUR; null: not asked for, or held
-    day_ahead: float | None = None  # Earned in the day-ahead auction, EUR; null: not asked for
-    ida1: float | None = None  # Earned in the first intraday auction, EUR; null: not asked for, or held
-    ida2: float | None = None  # Earned in the second intraday auction, EUR; null: not asked for, or held
-    ida3: float | None = None  # Earned in the third intraday auction, EUR; null: not asked for, or held
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    earned: float
+    """Earnings of the policy, EUR"""
+    foresight: float
+    """Earnings of the same planner with all prices known, EUR"""
+    charged: float
+    """Energy taken from the grid, kWh"""
+    discharged: float
+    """Energy given to the grid, kWh"""
+    end_state_of_charge_percentage: float
+    """State of charge at the end of the market day, 0 to 100"""
+    fcr: float | None = None
+    """Earned with FCR, EUR; null: not asked for, or held"""
+    afrr: float | None = None
+    """Earned with aFRR capacity, EUR; null: not asked for, or held"""
+    day_ahead: float | None = None
+    """Earned in the day-ahead auction, EUR; null: not asked for"""
+    ida1: float | None = None
+    """Earned in the first intraday auction, EUR; null: not asked for, or held"""
+    ida2: float | None = None
+    """Earned in the second intraday auction, EUR; null: not asked for, or held"""
+    ida3: float | None = None
+    """Earned in the third intraday auction, EUR; null: not asked for, or held"""
 
 
 class BacktestStage(ResponseStruct):
     """EUR of a stage, and on how many days it had prices; on the others it was held."""
 
-    stage: str  # The stage
-    earned: float  # Sales less purchases and fees, or capacity sold, EUR
-    days: int  # On how many days it had prices; on the others it was held
+    stage: str
+    """The stage"""
+    earned: float
+    """Sales less purchases and fees, or capacity sold, EUR"""
+    days: int
+    """On how many days it had prices; on the others it was held"""
 
 
 class BasedOn(ResponseStruct):
     """Its inputs: the schedule's version, and until when prices were published."""
 
-    version: int  # Version of the asset's schedule, from 1
-    prices_until: datetime | None = None  # Where published prices end and forecasts begin
+    version: int
+    """Version of the asset's schedule, from 1"""
+    prices_until: datetime | None = None
+    """Where published prices end and forecasts begin"""
 
 
 class BatteryEnergyUse(ResponseStruct):
     """Of a market day or a calendar year from its start to the end of the window or now: measured, else dispatched."""
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    charged_energy: float  # Energy charged, kWh at the grid
-    discharged_energy: float  # Energy discharged, kWh at the grid
-    throughput: float  # Charged and discharged energy added up, kWh
-    cycles: float  # Energy discharged ÷ the energy capacity valid then
-    cycle_limit: float | None = None  # The battery's `dailyCycleLimit` or `annualCycleLimit`, where it has one
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    charged_energy: float
+    """Energy charged, kWh at the grid"""
+    discharged_energy: float
+    """Energy discharged, kWh at the grid"""
+    throughput: float
+    """Charged and discharged energy added up, kWh"""
+    cycles: float
+    """Energy discharged ÷ the energy capacity valid then"""
+    cycle_limit: float | None = None
+    """The battery's `dailyCycleLimit` or `annualCycleLimit`, where it has one"""
 
 
 class BenchmarkDay(ResponseStruct):
     """A whole market day. `peers` is left out where an asset or its owner could be told apart."""
 
-    day: date  # Market day, whole
-    earned: float  # Total revenue of the day, EUR, as in its daily data point
+    day: date
+    """Market day, whole"""
+    earned: float
+    """Total revenue of the day, EUR, as in its daily data point"""
     per_mw: float | None = msgspec.field(default=None, name="perMW")
+    """Revenue over rated power, EUR per MW; null where nothing is rated"""
     foresight: float | None = None
+    """Earnings of the best schedule at the published day-ahead prices, EUR; null where one is missing"""
     share: float | None = None
+    """`earned` over `foresight`; null where nothing could be earned, above 1 where other markets paid more"""
     peers: PeerBenchmark | None = None
+    """Other assets of the duration class; only where at least five of three other organisations are among them"""
 
 
 class Bid(ResponseStruct):
     """`sequence` counts the organisation's own bids in this auction."""
 
-    id: UUID  # Its identifier
-    auction_id: UUID  # The auction
-    price: Decimal  # EUR, at most 2 decimals
-    timestamp: datetime  # When the bid was placed
-    sequence: int  # Number among the organisation's own bids in the auction, from 1
-    withdrawn: bool = False  # Whether it was withdrawn
+    id: UUID
+    """Its identifier"""
+    auction_id: UUID
+    """The auction"""
+    price: Decimal
+    """EUR, at most 2 decimals"""
+    timestamp: datetime
+    """When the bid was placed"""
+    sequence: int
+    """Number among the organisation's own bids in the auction, from 1"""
+    withdrawn: bool = False
+    """Whether it was withdrawn"""
 
 
 class Block(ResponseStruct, RowsField):
@@ -450,134 +714,202 @@ class Block(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    id: UUID  # Its identifier
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    market: str  # Market that the block is for
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    power_capacity: tuple[BlockPowerCapacity, ...]  # Available and rated power by quarter-hour
-    units_power: str = "kW"  # The unit of the powers
+    id: UUID
+    """Its identifier"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    market: str
+    """Market that the block is for"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    schedule: tuple[SchedulePoint, ...]
+    """Power by quarter-hour"""
+    power_capacity: tuple[BlockPowerCapacity, ...]
+    """Available and rated power by quarter-hour"""
+    units_power: str = "kW"
+    """The unit of the powers"""
 
 
 class BlockChange(ResponseStruct):
     """The periods a version set on a block. Of a version with very many periods, only their number is listed."""
 
-    block_id: UUID  # The block
-    periods: int  # Number of quarter-hours
-    start: datetime  # Start of the first period
-    end: datetime  # End of the last period
-    schedule: tuple[SchedulePoint, ...] | None = None  # Power by quarter-hour; null where there are too many
+    block_id: UUID
+    """The block"""
+    periods: int
+    """Number of quarter-hours"""
+    start: datetime
+    """Start of the first period"""
+    end: datetime
+    """End of the last period"""
+    schedule: tuple[SchedulePoint, ...] | None = None
+    """Power by quarter-hour; null where there are too many"""
 
 
 class BlockPowerCapacity(ResponseStruct):
     """The available and the rated power of a block in one quarter-hour, in kW."""
 
-    time: datetime  # Start of the quarter-hour
-    charge_power_capacity: float  # Available charge power of this period, kW
-    discharge_power_capacity: float  # Available discharge power of this period, kW
-    rated_charge_power_capacity: float  # Rated charge power of this period, kW
-    rated_discharge_power_capacity: float  # Rated discharge power of this period, kW
+    time: datetime
+    """Start of the quarter-hour"""
+    charge_power_capacity: float
+    """Available charge power of this period, kW"""
+    discharge_power_capacity: float
+    """Available discharge power of this period, kW"""
+    rated_charge_power_capacity: float
+    """Rated charge power of this period, kW"""
+    rated_discharge_power_capacity: float
+    """Rated discharge power of this period, kW"""
 
 
 class BlockSummary(ResponseStruct):
-    id: UUID  # Its identifier
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    market: str  # Market that the block is for
+    id: UUID
+    """Its identifier"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    market: str
+    """Market that the block is for"""
 
 
 class BulkOutcome(ResponseStruct):
     """Counts of a request's rows by outcome."""
 
-    received: int  # Number of rows or points in the request
-    inserted: int  # Rows that were new
-    replaced: int  # Rows that replaced an earlier version
-    unchanged: int  # Rows that repeat what is recorded
+    received: int
+    """Number of rows or points in the request"""
+    inserted: int
+    """Rows that were new"""
+    replaced: int
+    """Rows that replaced an earlier version"""
+    unchanged: int
+    """Rows that repeat what is recorded"""
 
 
 class Calibration(ResponseStruct):
     """How the method did on past windows, each valued with what was known before it."""
 
-    windows: int  # Number of past windows that were valued
-    past_windows: tuple[PastWindow, ...]  # The past windows, the oldest first
-    coverage: float | None = None  # Share that came between P10 and P90, 0 to 1; null without windows
-    below: float | None = None  # Share that came below P10, 0 to 1; null without windows
-    above: float | None = None  # Share that came above P90, 0 to 1; null without windows
+    windows: int
+    """Number of past windows that were valued"""
+    past_windows: tuple[PastWindow, ...]
+    """The past windows, the oldest first"""
+    coverage: float | None = None
+    """Share that came between P10 and P90, 0 to 1; null without windows"""
+    below: float | None = None
+    """Share that came below P10, 0 to 1; null without windows"""
+    above: float | None = None
+    """Share that came above P90, 0 to 1; null without windows"""
 
 
 class Cancelled(ResponseStruct):
-    at: datetime  # When it was cancelled
-    reason: str  # By the operator, or NOT_DELIVERABLE: its batteries could deliver too little of it at the end
+    at: datetime
+    """When it was cancelled"""
+    reason: str
+    """By the operator, or NOT_DELIVERABLE: its batteries could deliver too little of it at the end"""
 
 
 class Unavailability(ResponseStruct):
-    id: UUID  # Its identifier
-    physical_asset_id: UUID  # The physical asset
-    description: str  # Description in words
-    type: str  # Type of the unavailability
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    volume: Volume  # Missing capacity: energy in kWh, power in kW
-    exchange_notification_ids: tuple[UUID, ...]  # The exchange notifications linked to it
+    id: UUID
+    """Its identifier"""
+    physical_asset_id: UUID
+    """The physical asset"""
+    description: str
+    """Description in words"""
+    type: str
+    """Type of the unavailability"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    volume: Volume
+    """Missing capacity: energy in kWh, power in kW"""
+    exchange_notification_ids: tuple[UUID, ...]
+    """The exchange notifications linked to it"""
 
 
 class ChangedUnavailability(Unavailability, kw_only=True):
     """With what was offered or scheduled in its window and no longer fits."""
 
-    conflicts: tuple[Conflict, ...]  # Bids, schedules and promises that no longer fit
+    conflicts: tuple[Conflict, ...]
+    """Bids, schedules and promises that no longer fit"""
 
 
 class Check(ResponseStruct):
-    name: str  # Name of the part that was checked
-    status: str  # Result of the check
-    detail: str  # Result in a sentence
+    name: str
+    """Name of the part that was checked"""
+    status: str
+    """Result of the check"""
+    detail: str
+    """Result in a sentence"""
 
 
 class Clock(ResponseStruct):
-    now: datetime  # Time of the platform's clock
-    walk: ClockWalk | None = None  # Move of the clock under way; left out where there is none
+    now: datetime
+    """Time of the platform's clock"""
+    walk: ClockWalk | None = None
+    """Move of the clock under way; left out where there is none"""
 
 
 class ClockWalk(ResponseStruct):
     """A move of the clock that is under way."""
 
-    target: datetime  # Instant to which the clock is being moved
+    target: datetime
+    """Instant to which the clock is being moved"""
 
 
 class Commitment(ResponseStruct):
     """One delivery period."""
 
-    time: datetime  # Start of the quarter-hour
-    charge: CommittedAmount  # Charge power, kW: what is held and what is free
-    discharge: CommittedAmount  # Discharge power, kW: what is held and what is free
-    energy: CommittedAmount  # Energy capacity, kWh: what is held and what is free
-    holders: tuple[Holder, ...] = ()  # Holders of capacity; for the asset's owner and the operator only
+    time: datetime
+    """Start of the quarter-hour"""
+    charge: CommittedAmount
+    """Charge power, kW: what is held and what is free"""
+    discharge: CommittedAmount
+    """Discharge power, kW: what is held and what is free"""
+    energy: CommittedAmount
+    """Energy capacity, kWh: what is held and what is free"""
+    holders: tuple[Holder, ...] = ()
+    """Holders of capacity; for the asset's owner and the operator only"""
 
 
 class Commitments(ResponseStruct, RowsField):
     rows_field: ClassVar = "commitments"
 
-    physical_asset_id: UUID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    commitments: tuple[Commitment, ...]  # Every delivery period, in order
-    units_power: str = "kW"  # The unit of the powers
-    units_energy: str = "kWh"  # The unit of the energies
+    physical_asset_id: UUID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    commitments: tuple[Commitment, ...]
+    """Every delivery period, in order"""
+    units_power: str = "kW"
+    """The unit of the powers"""
+    units_energy: str = "kWh"
+    """The unit of the energies"""
 
 
 class CommittedAmount(ResponseStruct):
     """Of one direction (kW) or of the energy (kWh), all as magnitudes."""
 
-    rated: float  # Rating of the asset, kW or kWh
-    available: float  # Rating less all unavailabilities, kW or kWh
-    promised: float  # Promised to virtual assets, kW or kWh
-    offered: float  # Offered in auctions that are not over, kW or kWh
-    ancillary: AncillaryHeld  # Balancing capacity by kind of product
-    own_schedule: float  # Own schedule of the owner, kW; as energy its swing within the market day, kWh
-    free: float  # Held by no virtual asset, auction, bid or own schedule, kW or kWh
-    missing: float  # Held and no longer covered after a loss, kW or kWh
+    rated: float
+    """Rating of the asset, kW or kWh"""
+    available: float
+    """Rating less all unavailabilities, kW or kWh"""
+    promised: float
+    """Promised to virtual assets, kW or kWh"""
+    offered: float
+    """Offered in auctions that are not over, kW or kWh"""
+    ancillary: AncillaryHeld
+    """Balancing capacity by kind of product"""
+    own_schedule: float
+    """Own schedule of the owner, kW; as energy its swing within the market day, kWh"""
+    free: float
+    """Held by no virtual asset, auction, bid or own schedule, kW or kWh"""
+    missing: float
+    """Held and no longer covered after a loss, kW or kWh"""
 
 
 class Conflict(ResponseStruct):
@@ -585,77 +917,116 @@ class Conflict(ResponseStruct):
     virtual asset or an open auction, which bear a loss in this order, the last two and accepted bids alike; or a block
     whose schedule asks for more than its virtual asset has left."""
 
-    kind: str  # Kind of holder
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    power: float  # Promised power, kW; positive is export
-    available: float  # Power available in that direction at the worst instant, kW
-    detail: str  # The conflict in a sentence
-    missing: MissingCapacity | None = None  # Uncovered part at the worst instant
-    id: UUID | None = None  # The bid, virtual asset, auction or block
-    product_date_code: str | None = None  # Product key `<delivery_day>_<product>`
-    virtual_asset_id: UUID | None = None  # The virtual asset
-    auction_id: UUID | None = None  # The auction
+    kind: str
+    """Kind of holder"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    power: float
+    """Promised power, kW; positive is export"""
+    available: float
+    """Power available in that direction at the worst instant, kW"""
+    detail: str
+    """The conflict in a sentence"""
+    missing: MissingCapacity | None = None
+    """Uncovered part at the worst instant"""
+    id: UUID | None = None
+    """The bid, virtual asset, auction or block"""
+    product_date_code: str | None = None
+    """Product key `<delivery_day>_<product>`"""
+    virtual_asset_id: UUID | None = None
+    """The virtual asset"""
+    auction_id: UUID | None = None
+    """The auction"""
 
 
 class ConsoleSession(ResponseStruct):
     """The signed-in user, its organisation and the environment."""
 
-    user: User  # User who is signed in
-    organisation_name: str  # Name of the organisation
-    organisation_kind: str  # OPERATOR: runs the platform; PARTICIPANT: any other
-    environment: str  # production or sandbox
+    user: User
+    """User who is signed in"""
+    organisation_name: str
+    """Name of the organisation"""
+    organisation_kind: str
+    """OPERATOR: runs the platform; PARTICIPANT: any other"""
+    environment: str
+    """production or sandbox"""
 
 
 class ContractMetadata(ResponseStruct):
     """Parties and term of the contract about the asset."""
 
-    extra: dict[str, str] | None = None  # Further fields of your own, text by name
-    owner: str | None = None  # Owner
-    operator: str | None = None  # Operator
-    optimiser: str | None = None  # Marketer
-    contract_number: str | None = None  # The contract's number
-    starts_on: date | None = None  # First day of the contract
-    ends_on: date | None = None  # Last day of the contract
+    extra: dict[str, str] | None = None
+    """Further fields of your own, text by name"""
+    owner: str | None = None
+    """Owner"""
+    operator: str | None = None
+    """Operator"""
+    optimiser: str | None = None
+    """Marketer"""
+    contract_number: str | None = None
+    """The contract's number"""
+    starts_on: date | None = None
+    """First day of the contract"""
+    ends_on: date | None = None
+    """Last day of the contract"""
 
 
 class Coordinates(ResponseStruct):
     """WGS 84, in degrees."""
 
-    latitude: float  # Degrees north
-    longitude: float  # Degrees east
+    latitude: float
+    """Degrees north"""
+    longitude: float
+    """Degrees east"""
 
 
 class CorrectedLine(ResponseStruct):
     """The line that a CORRECTION corrects."""
 
-    month: str  # Month that is corrected
-    line: str  # Kind of the line that is corrected
-    statement_id: UUID | None = None  # Statement of that month, if there was one
-    number: str | None = None  # Number of that month's statement, if there was one
+    month: str
+    """Month that is corrected"""
+    line: str
+    """Kind of the line that is corrected"""
+    statement_id: UUID | None = None
+    """Statement of that month, if there was one"""
+    number: str | None = None
+    """Number of that month's statement, if there was one"""
 
 
 class CorrectedStatement(ResponseStruct):
-    month: str  # Month that is corrected
-    amount: Decimal  # All corrections of that month together, EUR; positive is received
-    statement_id: UUID | None = None  # Statement of that month, if there was one
-    number: str | None = None  # Number of that month's statement, if there was one
+    month: str
+    """Month that is corrected"""
+    amount: Decimal
+    """All corrections of that month together, EUR; positive is received"""
+    statement_id: UUID | None = None
+    """Statement of that month, if there was one"""
+    number: str | None = None
+    """Number of that month's statement, if there was one"""
 
 
 class CurrentBid(ResponseStruct):
-    id: UUID  # Its identifier
-    price: Decimal  # EUR, at most 2 decimals
-    timestamp: datetime  # When the bid was placed
+    id: UUID
+    """Its identifier"""
+    price: Decimal
+    """EUR, at most 2 decimals"""
+    timestamp: datetime
+    """When the bid was placed"""
 
 
 class CyclePrice(ResponseStruct):
-    start: datetime  # Start of the market day or year, within the window
-    value: float  # EUR for one more kWh that may be discharged in it
+    start: datetime
+    """Start of the market day or year, within the window"""
+    value: float
+    """EUR for one more kWh that may be discharged in it"""
 
 
 class DataPoints(ResponseStruct, SeriesTable):
-    meta_data: tuple[SeriesDescription, ...]  # Description of each series
-    data: dict[str, tuple[SeriesPoint, ...]]  # Points by name of the signal
+    meta_data: tuple[SeriesDescription, ...]
+    """Description of each series"""
+    data: dict[str, tuple[SeriesPoint, ...]]
+    """Points by name of the signal"""
 
 
 class DayAheadForecast(ResponseStruct, RowsField):
@@ -663,26 +1034,43 @@ class DayAheadForecast(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "forecast"
 
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    series: str  # Name of the published series
-    known_until: datetime  # Prices from this instant on were not used
-    forecast: tuple[ForecastPoint, ...]  # Forecast by quarter-hour: 92, 96 or 100 of them
-    published_at: datetime | None = None  # When it was published; null: computed on request
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    series: str
+    """Name of the published series"""
+    known_until: datetime
+    """Prices from this instant on were not used"""
+    forecast: tuple[ForecastPoint, ...]
+    """Forecast by quarter-hour: 92, 96 or 100 of them"""
+    published_at: datetime | None = None
+    """When it was published; null: computed on request"""
 
 
 class Delivery(ResponseStruct):
-    id: UUID  # Its identifier
-    webhook_id: UUID  # The webhook
-    event_id: UUID  # The event, sent as `webhook-id`: the same in every attempt and replay
-    sequence: int  # Number of the event in the organisation's order
-    type: str  # Type of the event
-    state: str  # State of the delivery
-    created_at: datetime  # When it was created
-    request_body: str  # Body of the call
-    attempts: tuple[Attempt, ...]  # The calls made so far, the first one first
-    next_attempt_at: datetime | None = None  # When the next attempt is due; null where none is
-    ended_at: datetime | None = None  # When it was delivered or given up; null before
-    replays_id: UUID | None = None  # Delivery that this one repeats; null for a first one
+    id: UUID
+    """Its identifier"""
+    webhook_id: UUID
+    """The webhook"""
+    event_id: UUID
+    """The event, sent as `webhook-id`: the same in every attempt and replay"""
+    sequence: int
+    """Number of the event in the organisation's order"""
+    type: str
+    """Type of the event"""
+    state: str
+    """State of the delivery"""
+    created_at: datetime
+    """When it was created"""
+    request_body: str
+    """Body of the call"""
+    attempts: tuple[Attempt, ...]
+    """The calls made so far, the first one first"""
+    next_attempt_at: datetime | None = None
+    """When the next attempt is due; null where none is"""
+    ended_at: datetime | None = None
+    """When it was delivered or given up; null before"""
+    replays_id: UUID | None = None
+    """Delivery that this one repeats; null for a first one"""
 
 
 class DeliveryPerformance(ResponseStruct, RowsField):
@@ -690,36 +1078,61 @@ class DeliveryPerformance(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "performance"
 
-    physical_asset_id: UUID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    summary: PerformanceSummary  # Figures of the whole window
-    days: tuple[BatteryEnergyUse, ...]  # Cycles of each market day that has begun, with their limit
-    years: tuple[BatteryEnergyUse, ...]  # Cycles of each calendar year, with their limit
-    performance: tuple[PerformancePoint, ...]  # Planned quarter-hours of the window
+    physical_asset_id: UUID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    summary: PerformanceSummary
+    """Figures of the whole window"""
+    days: tuple[BatteryEnergyUse, ...]
+    """Cycles of each market day that has begun, with their limit"""
+    years: tuple[BatteryEnergyUse, ...]
+    """Cycles of each calendar year, with their limit"""
+    performance: tuple[PerformancePoint, ...]
+    """Planned quarter-hours of the window"""
 
 
 class DeliveryRun(ResponseStruct):
     """One run: what was scheduled from `start` to `end`, and what became of it. Energies in MWh at the grid."""
 
-    id: UUID  # Its identifier
-    time: datetime  # When the run was made
-    zones: tuple[str, ...]  # Delivery zones of the run
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    final_until: datetime  # Quarter-hours before this instant are final, later ones are a plan
-    virtual_assets: int  # Number of virtual assets in the window
-    batteries: int  # Number of batteries behind these virtual assets
-    scheduled_export: float  # Scheduled exports, MWh
-    scheduled_import: float  # Scheduled imports, MWh
-    netted: float  # Exports netted against as much of imports, MWh
-    spread: float  # Energy moved by batteries for virtual assets, charged and discharged added up, MWh
-    unserved: float  # Energy that no battery could serve, MWh
-    reserve_shortfall: float  # FCR and aFRR that no battery holds, MW × hours
-    forced_periods: int  # Quarter-hours in which a limit made one battery charge while another discharged
-    changed_dispatches: int  # Number of batteries whose dispatch got a new version
-    method: str  # How the net power was distributed over the batteries
-    solver_seconds: float  # Time to compute the plan, seconds
+    id: UUID
+    """Its identifier"""
+    time: datetime
+    """When the run was made"""
+    zones: tuple[str, ...]
+    """Delivery zones of the run"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    final_until: datetime
+    """Quarter-hours before this instant are final, later ones are a plan"""
+    virtual_assets: int
+    """Number of virtual assets in the window"""
+    batteries: int
+    """Number of batteries behind these virtual assets"""
+    scheduled_export: float
+    """Scheduled exports, MWh"""
+    scheduled_import: float
+    """Scheduled imports, MWh"""
+    netted: float
+    """Exports netted against as much of imports, MWh"""
+    spread: float
+    """Energy moved by batteries for virtual assets, charged and discharged added up, MWh"""
+    unserved: float
+    """Energy that no battery could serve, MWh"""
+    reserve_shortfall: float
+    """FCR and aFRR that no battery holds, MW × hours"""
+    forced_periods: int
+    """Quarter-hours in which a limit made one battery charge while another discharged"""
+    changed_dispatches: int
+    """Number of batteries whose dispatch got a new version"""
+    method: str
+    """How the net power was distributed over the batteries"""
+    solver_seconds: float
+    """Time to compute the plan, seconds"""
 
 
 class DeliveryZone(ResponseStruct, RowsField):
@@ -727,301 +1140,480 @@ class DeliveryZone(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "quarters"
 
-    delivery_zone: str  # The delivery zone
-    final_until: datetime  # Quarter-hours before this instant are final, later ones are a plan
-    quarters: tuple[ZoneQuarter, ...]  # Planned quarter-hours of the window
+    delivery_zone: str
+    """The delivery zone"""
+    final_until: datetime
+    """Quarter-hours before this instant are final, later ones are a plan"""
+    quarters: tuple[ZoneQuarter, ...]
+    """Planned quarter-hours of the window"""
 
 
 class DetailedSum(ResponseStruct, NamedRows):
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    data: dict[str, SignalSum]  # Figures by name of the signal
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    data: dict[str, SignalSum]
+    """Figures by name of the signal"""
 
 
 class Dispatch(ResponseStruct, RowsField):
     rows_field: ClassVar = "dispatch"
 
-    physical_asset_id: UUID  # The physical asset
-    version: int  # Version of the dispatch; 0 where nothing was ever dispatched
-    dispatch: tuple[DispatchPoint, ...]  # Planned quarter-hours of the window
+    physical_asset_id: UUID
+    """The physical asset"""
+    version: int
+    """Version of the dispatch; 0 where nothing was ever dispatched"""
+    dispatch: tuple[DispatchPoint, ...]
+    """Planned quarter-hours of the window"""
 
 
 class DispatchPart(ResponseStruct):
     """The purpose of a part of the power. FCR and aFRR parts are reserved power: magnitudes, no part of `power`."""
 
-    kind: str  # For virtual assets, own use or levelling of drift; or reserved for FCR or aFRR
-    power: float  # kW; positive is export. Of FCR and aFRR the reserved power, a magnitude
-    virtual_asset_id: UUID | None = None  # Virtual asset that the battery backs; left out for others of its zone
+    kind: str
+    """For virtual assets, own use or levelling of drift; or reserved for FCR or aFRR"""
+    power: float
+    """kW; positive is export. Of FCR and aFRR the reserved power, a magnitude"""
+    virtual_asset_id: UUID | None = None
+    """Virtual asset that the battery backs; left out for others of its zone"""
 
 
 class DispatchPoint(ResponseStruct):
     """A battery's dispatch in one quarter-hour."""
 
-    time: datetime  # Start of the quarter-hour
-    power: float  # Sum of the VIRTUAL, OWN and DRIFT parts, kW; positive is export
-    parts: tuple[DispatchPart, ...]  # Parts of the power by purpose, and reserved power
-    state_of_charge_percentage: float  # Planned at the start of the quarter-hour, 0 to 100
+    time: datetime
+    """Start of the quarter-hour"""
+    power: float
+    """Sum of the VIRTUAL, OWN and DRIFT parts, kW; positive is export"""
+    parts: tuple[DispatchPart, ...]
+    """Parts of the power by purpose, and reserved power"""
+    state_of_charge_percentage: float
+    """Planned at the start of the quarter-hour, 0 to 100"""
     acknowledgement: LatestAcknowledgement | None = None
+    """Latest statement of the site about the quarter-hour; left out where it said nothing"""
 
 
 class ExchangeNotification(ResponseStruct):
     """One version of a REMIT urgent market message."""
 
-    id: UUID  # Its identifier
-    physical_asset_id: UUID  # The physical asset
-    message_id: str  # Number of the message, up to 35 characters
-    version: int  # Version of the message, from 1
-    event_status: str  # ACTIVE, DISMISSED (withdrawn) or INACTIVE (over)
-    unavailability_type: str  # PLANNED or UNPLANNED
-    event_type: str  # REMIT type of the event; storage reports OTHER_UNAVAILABILITY
-    reason_code: str  # ENTSO-E code: B18 failure, B19 maintenance, B20 shutdown, B55 redispatch, B59 reserve
-    unit_type: str  # Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)
-    asset_eic: str  # The battery's EIC
-    bidding_zone: str  # The bidding zone's EIC
-    installed_capacity: float  # Rated power of the unit, kW
-    available_capacity: float  # Power that stays available, kW
-    unavailable_capacity: float  # Power that is missing, kW
-    capacity_intervals: tuple[Interval, ...]  # Capacities by part of the event
-    event_start: datetime  # When the event starts
-    event_end: datetime  # When the event ends
-    cause: str  # Cause of the event, in words
-    published_at: datetime  # When it was published
-    unavailability_ids: tuple[UUID, ...]  # Unavailabilities that the message reports
-    duration_uncertainty: str | None = None  # How certain the duration is, in words
-    remarks: str | None = None  # Anything else, in words
-    units_power: str = "kW"  # The unit of the powers
+    id: UUID
+    """Its identifier"""
+    physical_asset_id: UUID
+    """The physical asset"""
+    message_id: str
+    """Number of the message, up to 35 characters"""
+    version: int
+    """Version of the message, from 1"""
+    event_status: str
+    """ACTIVE, DISMISSED (withdrawn) or INACTIVE (over)"""
+    unavailability_type: str
+    """PLANNED or UNPLANNED"""
+    event_type: str
+    """REMIT type of the event; storage reports OTHER_UNAVAILABILITY"""
+    reason_code: str
+    """ENTSO-E code: B18 failure, B19 maintenance, B20 shutdown, B55 redispatch, B59 reserve"""
+    unit_type: str
+    """Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)"""
+    asset_eic: str
+    """The battery's EIC"""
+    bidding_zone: str
+    """The bidding zone's EIC"""
+    installed_capacity: float
+    """Rated power of the unit, kW"""
+    available_capacity: float
+    """Power that stays available, kW"""
+    unavailable_capacity: float
+    """Power that is missing, kW"""
+    capacity_intervals: tuple[Interval, ...]
+    """Capacities by part of the event"""
+    event_start: datetime
+    """When the event starts"""
+    event_end: datetime
+    """When the event ends"""
+    cause: str
+    """Cause of the event, in words"""
+    published_at: datetime
+    """When it was published"""
+    unavailability_ids: tuple[UUID, ...]
+    """Unavailabilities that the message reports"""
+    duration_uncertainty: str | None = None
+    """How certain the duration is, in words"""
+    remarks: str | None = None
+    """Anything else, in words"""
+    units_power: str = "kW"
+    """The unit of the powers"""
 
 
 class ExpectedCut(ResponseStruct):
     """The same with the start of its period."""
 
-    accepted_schedule: float  # Accepted power, kW; positive is export
-    adjusted_schedule: float  # Power that will be left of it, kW; positive is export
-    reason: str  # Reason of the cut
-    timestamp: datetime  # Start of the quarter-hour
+    accepted_schedule: float
+    """Accepted power, kW; positive is export"""
+    adjusted_schedule: float
+    """Power that will be left of it, kW; positive is export"""
+    reason: str
+    """Reason of the cut"""
+    timestamp: datetime
+    """Start of the quarter-hour"""
 
 
 class FcrAward(RecordedFact, kw_only=True):
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, NEGPOS_00_04 to NEGPOS_20_24
-    capacity: Decimal  # Awarded capacity, MW
-    settlement_price: Decimal  # EUR/MW per hour
-    delivery_hours: Decimal  # Hours of delivery in the block
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, NEGPOS_00_04 to NEGPOS_20_24"""
+    capacity: Decimal
+    """Awarded capacity, MW"""
+    settlement_price: Decimal
+    """EUR/MW per hour"""
+    delivery_hours: Decimal
+    """Hours of delivery in the block"""
 
 
 class Feed(ResponseStruct):
-    name: str  # Name of the source
-    enabled: bool  # Whether it is switched on
-    configured: bool  # Whether this deployment has all that the source needs, credentials above all
-    series: tuple[FeedSeries, ...]  # Its series
+    name: str
+    """Name of the source"""
+    enabled: bool
+    """Whether it is switched on"""
+    configured: bool
+    """Whether this deployment has all that the source needs, credentials above all"""
+    series: tuple[FeedSeries, ...]
+    """Its series"""
 
 
 class FeedRun(ResponseStruct):
     """One look at a source, or a window that is filled."""
 
-    id: UUID  # Its identifier
-    at: datetime  # When it was asked for, on the platform's clock
-    status: str  # Status of the run
-    asked: str  # Topic and last request, without secrets
-    start: datetime  # Start of the window that was asked for
-    end: datetime  # End of that window
-    by_hand: bool  # Whether a caller asked for it
-    rows_new: int  # Reference prices that were recorded for the first time
-    rows_changed: int  # Reference prices that were replaced
-    bytes: int  # Bytes of all answers
-    seconds: float  # Seconds spent on requests
-    progress: float  # Share of the window that is done, 0 to 1
-    http_status: int | None = None  # Status of the last answer; null where there was none
-    fault: str | None = None  # Fault of the answer, or days of it that were left out; null where all is well
+    id: UUID
+    """Its identifier"""
+    at: datetime
+    """When it was asked for, on the platform's clock"""
+    status: str
+    """Status of the run"""
+    asked: str
+    """Topic and last request, without secrets"""
+    start: datetime
+    """Start of the window that was asked for"""
+    end: datetime
+    """End of that window"""
+    by_hand: bool
+    """Whether a caller asked for it"""
+    rows_new: int
+    """Reference prices that were recorded for the first time"""
+    rows_changed: int
+    """Reference prices that were replaced"""
+    bytes: int
+    """Bytes of all answers"""
+    seconds: float
+    """Seconds spent on requests"""
+    progress: float
+    """Share of the window that is done, 0 to 1"""
+    http_status: int | None = None
+    """Status of the last answer; null where there was none"""
+    fault: str | None = None
+    """Fault of the answer, or days of it that were left out; null where all is well"""
 
 
 class FeedSeries(ResponseStruct):
     """A series as one feed has it."""
 
-    series: str  # Name of the reference series
-    status: str  # Status of the series at this source
-    source: str | None = None  # Origin of the newest recorded price of the series; null without one
-    complete_until: datetime | None = None  # End of the last market day that the source has whole; null without one
-    last_period: datetime | None = None  # Start of the newest value that the source has said
-    first_seen_at: datetime | None = None  # When the platform had that value first
-    next_at: datetime | None = None  # When the source is asked next, on the platform's clock; null where it is off
-    detail: str | None = None  # The last fault, or the days that are missing
+    series: str
+    """Name of the reference series"""
+    status: str
+    """Status of the series at this source"""
+    source: str | None = None
+    """Origin of the newest recorded price of the series; null without one"""
+    complete_until: datetime | None = None
+    """End of the last market day that the source has whole; null without one"""
+    last_period: datetime | None = None
+    """Start of the newest value that the source has said"""
+    first_seen_at: datetime | None = None
+    """When the platform had that value first"""
+    next_at: datetime | None = None
+    """When the source is asked next, on the platform's clock; null where it is off"""
+    detail: str | None = None
+    """The last fault, or the days that are missing"""
 
 
 class Fleet(ResponseStruct):
-    id: UUID  # Its identifier
-    name: str  # Name of the fleet
-    organisation_id: UUID  # The organisation
-    physical_asset_ids: tuple[UUID, ...]  # The physical assets in it
-    created_at: datetime  # When it was created
+    id: UUID
+    """Its identifier"""
+    name: str
+    """Name of the fleet"""
+    organisation_id: UUID
+    """The organisation"""
+    physical_asset_ids: tuple[UUID, ...]
+    """The physical assets in it"""
+    created_at: datetime
+    """When it was created"""
 
 
 class ForecastBand(ResponseStruct):
     """A quarter-hour or, of capacity, a four-hour block."""
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    p10: float  # 10th percentile, EUR/MWh; of capacity EUR/MW per hour
-    p50: float  # 50th percentile, EUR/MWh; of capacity EUR/MW per hour
-    p90: float  # 90th percentile, EUR/MWh; of capacity EUR/MW per hour
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    p10: float
+    """10th percentile, EUR/MWh; of capacity EUR/MW per hour"""
+    p50: float
+    """50th percentile, EUR/MWh; of capacity EUR/MW per hour"""
+    p90: float
+    """90th percentile, EUR/MWh; of capacity EUR/MW per hour"""
 
 
 class ForecastPoint(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    p10: float  # 10th percentile, EUR/MWh
-    p50: float  # 50th percentile, EUR/MWh
-    p90: float  # 90th percentile, EUR/MWh
+    time: datetime
+    """Start of the quarter-hour"""
+    p10: float
+    """10th percentile, EUR/MWh"""
+    p50: float
+    """50th percentile, EUR/MWh"""
+    p90: float
+    """90th percentile, EUR/MWh"""
 
 
 class Grant(ResponseStruct):
-    physical_asset_id: UUID  # The physical asset
-    organisation_id: UUID  # Organisation that has the grant
-    organisation_name: str  # Name of the organisation
-    permissions: tuple[str, ...]  # Permissions, as `Action:resource` words
-    created_at: datetime  # When it was created
-    updated_at: datetime  # When it was last changed
+    physical_asset_id: UUID
+    """The physical asset"""
+    organisation_id: UUID
+    """Organisation that has the grant"""
+    organisation_name: str
+    """Name of the organisation"""
+    permissions: tuple[str, ...]
+    """Permissions, as `Action:resource` words"""
+    created_at: datetime
+    """When it was created"""
+    updated_at: datetime
+    """When it was last changed"""
 
 
 class GridMetadata(ResponseStruct):
     """Where and under which numbers the asset is connected."""
 
-    extra: dict[str, str] | None = None  # Further fields of your own, text by name
-    mastr_number: str | None = None  # Number of the storage unit in the Marktstammdatenregister: SEE and 12 digits
-    eic_code: str | None = None  # Energy Identification Code, 16 characters with its check character
-    tso: str | None = None  # The transmission system operator
-    dso: str | None = None  # The distribution system operator
-    grid_connection_point: str | None = None  # Name of the grid connection point
-    voltage_level: str | None = None  # The grid's voltage level
-    nominal_voltage_kv: float | None = None  # Voltage at the connection, kV
-    metering_point: str | None = None  # Metering point, 33 characters
-    market_location: str | None = None  # Market location number, 11 digits
-    import_limit: float | None = None  # Most power from the grid, kW
-    export_limit: float | None = None  # Most power into the grid, kW
+    extra: dict[str, str] | None = None
+    """Further fields of your own, text by name"""
+    mastr_number: str | None = None
+    """Number of the storage unit in the Marktstammdatenregister: SEE and 12 digits"""
+    eic_code: str | None = None
+    """Energy Identification Code, 16 characters with its check character"""
+    tso: str | None = None
+    """The transmission system operator"""
+    dso: str | None = None
+    """The distribution system operator"""
+    grid_connection_point: str | None = None
+    """Name of the grid connection point"""
+    voltage_level: str | None = None
+    """The grid's voltage level"""
+    nominal_voltage_kv: float | None = None
+    """Voltage at the connection, kV"""
+    metering_point: str | None = None
+    """Metering point, 33 characters"""
+    market_location: str | None = None
+    """Market location number, 11 digits"""
+    import_limit: float | None = None
+    """Most power from the grid, kW"""
+    export_limit: float | None = None
+    """Most power into the grid, kW"""
 
 
 class HeadroomLimits(ResponseStruct):
-    up: str  # Limit that keeps more from being sold
-    down: str  # Limit that keeps more from being bought
+    up: str
+    """Limit that keeps more from being sold"""
+    down: str
+    """Limit that keeps more from being bought"""
 
 
 class HeadroomPoint(ResponseStruct):
     """kW by which the schedule of the quarter-hour may move by itself, all else as stored."""
 
-    time: datetime  # Start of the quarter-hour
-    up: float  # By how many kW the power may rise: what may still be sold
-    down: float  # By how many kW the power may fall: what may still be bought
-    limited_by: HeadroomLimits  # Limit of each
+    time: datetime
+    """Start of the quarter-hour"""
+    up: float
+    """By how many kW the power may rise: what may still be sold"""
+    down: float
+    """By how many kW the power may fall: what may still be bought"""
+    limited_by: HeadroomLimits
+    """Limit of each"""
 
 
 class Health(ResponseStruct):
-    physical_asset_id: UUID  # The physical asset
-    status: str  # Worst result of the checks
-    checked_at: datetime  # When the health was determined
-    available_power: AvailablePower  # Available power now, by direction
-    active_unavailability_ids: tuple[UUID, ...]  # The unavailabilities in force now
-    checks: tuple[HealthCheck, ...]  # Result of each check
-    conflicts: tuple[Conflict, ...]  # Bids, schedules and promises that no longer fit
-    last_telemetry_at: datetime | None = None  # The time of its last telemetry; null before the first
-    state_of_charge: float | None = None  # Last measured state of charge, 0 to 1; null without telemetry
+    physical_asset_id: UUID
+    """The physical asset"""
+    status: str
+    """Worst result of the checks"""
+    checked_at: datetime
+    """When the health was determined"""
+    available_power: AvailablePower
+    """Available power now, by direction"""
+    active_unavailability_ids: tuple[UUID, ...]
+    """The unavailabilities in force now"""
+    checks: tuple[HealthCheck, ...]
+    """Result of each check"""
+    conflicts: tuple[Conflict, ...]
+    """Bids, schedules and promises that no longer fit"""
+    last_telemetry_at: datetime | None = None
+    """The time of its last telemetry; null before the first"""
+    state_of_charge: float | None = None
+    """Last measured state of charge, 0 to 1; null without telemetry"""
 
 
 class HealthCheck(ResponseStruct):
-    name: str  # Name of the check
-    status: str  # Result of the check
-    detail: str  # Result in a sentence
+    name: str
+    """Name of the check"""
+    status: str
+    """Result of the check"""
+    detail: str
+    """Result in a sentence"""
 
 
 class Holder(ResponseStruct):
     """A holder of power of the asset; one that holds both directions has two entries."""
 
-    kind: str  # Kind of holder
-    power: float  # Power held, kW; positive is export (discharging), negative is import (charging)
-    virtual_asset_id: UUID | None = None  # The virtual asset
-    organisation_id: UUID | None = None  # Organisation that holds the virtual asset
-    organisation_name: str | None = None  # Name of that organisation
-    auction_id: UUID | None = None  # The auction that offers it
-    product: str | None = None  # Product of the bid
+    kind: str
+    """Kind of holder"""
+    power: float
+    """Power held, kW; positive is export (discharging), negative is import (charging)"""
+    virtual_asset_id: UUID | None = None
+    """The virtual asset"""
+    organisation_id: UUID | None = None
+    """Organisation that holds the virtual asset"""
+    organisation_name: str | None = None
+    """Name of that organisation"""
+    auction_id: UUID | None = None
+    """The auction that offers it"""
+    product: str | None = None
+    """Product of the bid"""
 
 
 class HolderPreview(ResponseStruct):
     """The capacity of a holder now and then, at the worst instant."""
 
-    kind: str  # Kind of holder
-    before: float  # Power covered now, kW
-    after: float  # Power covered with the unavailability, kW
-    energy_before: float  # Energy covered now, kWh
-    energy_after: float  # Energy covered with the unavailability, kWh
-    virtual_asset_id: UUID | None = None  # The virtual asset
-    organisation_name: str | None = None  # Organisation that holds it; for the owner and the operator
-    auction_id: UUID | None = None  # The auction that offers it
-    product_date_code: str | None = None  # Product key `<delivery_day>_<product>` of the bid
+    kind: str
+    """Kind of holder"""
+    before: float
+    """Power covered now, kW"""
+    after: float
+    """Power covered with the unavailability, kW"""
+    energy_before: float
+    """Energy covered now, kWh"""
+    energy_after: float
+    """Energy covered with the unavailability, kWh"""
+    virtual_asset_id: UUID | None = None
+    """The virtual asset"""
+    organisation_name: str | None = None
+    """Organisation that holds it; for the owner and the operator"""
+    auction_id: UUID | None = None
+    """The auction that offers it"""
+    product_date_code: str | None = None
+    """Product key `<delivery_day>_<product>` of the bid"""
 
 
 class IdentityProvider(ResponseStruct):
-    issuer: str  # The identity provider's issuer, an https address
-    client_id: str  # Identifier of this service at the identity provider
-    domains: tuple[str, ...]  # Domains of e-mail addresses that this provider vouches for
-    required: bool  # Whether members other than ADMINs can no longer sign in with a password
-    role_claim: str | None = None  # The claim of the provider's token that names a role
-    default_role: str | None = None  # Role without an invitation; null: only invited persons
+    issuer: str
+    """The identity provider's issuer, an https address"""
+    client_id: str
+    """Identifier of this service at the identity provider"""
+    domains: tuple[str, ...]
+    """Domains of e-mail addresses that this provider vouches for"""
+    required: bool
+    """Whether members other than ADMINs can no longer sign in with a password"""
+    role_claim: str | None = None
+    """The claim of the provider's token that names a role"""
+    default_role: str | None = None
+    """Role without an invitation; null: only invited persons"""
 
 
 class Imbalance(ResponseStruct):
     """Where the schedules leave the asset at the end of its life; kWh. An imbalance is reported, not refused."""
 
-    balanced: bool  # Whether the life ends within the tolerance around 50 %
-    end_state_of_charge_percentage: float  # State of charge at the end of life, 0 to 100
-    imbalance_charge: float  # Energy missing at the end of life, to be charged, kWh
-    imbalance_discharge: float  # Energy left over at the end of life, to be discharged, kWh
-    feedback: str  # How to balance the end of life, in a sentence
+    balanced: bool
+    """Whether the life ends within the tolerance around 50 %"""
+    end_state_of_charge_percentage: float
+    """State of charge at the end of life, 0 to 100"""
+    imbalance_charge: float
+    """Energy missing at the end of life, to be charged, kWh"""
+    imbalance_discharge: float
+    """Energy left over at the end of life, to be discharged, kWh"""
+    feedback: str
+    """How to balance the end of life, in a sentence"""
 
 
 class Interval(ResponseStruct):
     """An interval over which the same capacity is available."""
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    available_capacity: float  # Power that stays available, kW
-    unavailable_capacity: float  # Power that is missing, kW
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    available_capacity: float
+    """Power that stays available, kW"""
+    unavailable_capacity: float
+    """Power that is missing, kW"""
 
 
 class Invitation(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    email: str  # E-mail address of the invited person
-    role: str  # Role of the member, a bundle of permissions
-    status: str  # Status of the invitation
-    created_at: datetime  # When it was created
-    expires_at: datetime  # When it stops working
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    email: str
+    """E-mail address of the invited person"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    status: str
+    """Status of the invitation"""
+    created_at: datetime
+    """When it was created"""
+    expires_at: datetime
+    """When it stops working"""
 
 
 class IssuedApiKey(ApiKeyEntry, kw_only=True):
     """A new key with its secret, which is shown this once."""
 
-    secret: str  # Sent as a Bearer token; shown only now
+    secret: str
+    """Sent as a Bearer token; shown only now"""
 
 
 class IssuedInvitation(ResponseStruct):
     """A new invitation with its token, which is shown this once."""
 
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    email: str  # E-mail address of the invited person
-    role: str  # Role of the member, a bundle of permissions
-    status: str  # Status of the invitation: PENDING
-    created_at: datetime  # When it was created
-    expires_at: datetime  # When it stops working
-    token: str  # Sent when the invitation is accepted; shown only now
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    email: str
+    """E-mail address of the invited person"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    status: str
+    """Status of the invitation: PENDING"""
+    created_at: datetime
+    """When it was created"""
+    expires_at: datetime
+    """When it stops working"""
+    token: str
+    """Sent when the invitation is accepted; shown only now"""
 
 
 class IssuedLine(ResponseStruct):
-    time: datetime  # Start of the market day; in a list, of the month
-    day: date  # Market day; in a list of statements, the first of the month
-    line: str  # Kind of line, as in a report's statement, or CORRECTION
-    amount: Decimal  # EUR; positive is received, negative is paid
-    counterparty: str  # Other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE
-    counterparty_name: str | None = None  # Name of the other side, where it is an organisation
-    corrects: CorrectedLine | None = None  # Of a CORRECTION: the line that it corrects
+    time: datetime
+    """Start of the market day; in a list, of the month"""
+    day: date
+    """Market day; in a list of statements, the first of the month"""
+    line: str
+    """Kind of line, as in a report's statement, or CORRECTION"""
+    amount: Decimal
+    """EUR; positive is received, negative is paid"""
+    counterparty: str
+    """Other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE"""
+    counterparty_name: str | None = None
+    """Name of the other side, where it is an organisation"""
+    corrects: CorrectedLine | None = None
+    """Of a CORRECTION: the line that it corrects"""
 
 
 class IssuedStatement(ResponseStruct, RowsField):
@@ -1029,190 +1621,292 @@ class IssuedStatement(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "lines"
 
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    organisation_name: str  # Name of the organisation
-    month: str  # Month of market days
-    status: str  # PRELIMINARY: computed from today's facts; ISSUED: never changes
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    lines: tuple[IssuedLine, ...]  # By day, line and counterparty, then corrections; zeros are left out
-    total: Decimal  # Sum of all lines, EUR; positive is paid to the organisation
-    corrects: tuple[CorrectedStatement, ...]  # Earlier months that are corrected in this one
-    to_date: Decimal | None = None  # Of a PRELIMINARY one: what of the total has been until now, EUR
-    number: str | None = None  # `YYYY-NNNN`, without gaps; left out while PRELIMINARY
-    issued_at: datetime | None = None  # When it was issued; left out while PRELIMINARY
-    as_of: datetime | None = None  # Facts recorded up to this instant count
-    address: str | None = None  # Postal address of the organisation, at issue
-    issuer_name: str | None = None  # Name of the platform's operator, at issue
-    issuer_address: str | None = None  # Postal address of the platform's operator, at issue
-    figures: StatementFigures | None = None  # Operational figures; not in lists and early releases
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    organisation_name: str
+    """Name of the organisation"""
+    month: str
+    """Month of market days"""
+    status: str
+    """PRELIMINARY: computed from today's facts; ISSUED: never changes"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    lines: tuple[IssuedLine, ...]
+    """By day, line and counterparty, then corrections; zeros are left out"""
+    total: Decimal
+    """Sum of all lines, EUR; positive is paid to the organisation"""
+    corrects: tuple[CorrectedStatement, ...]
+    """Earlier months that are corrected in this one"""
+    to_date: Decimal | None = None
+    """Of a PRELIMINARY one: what of the total has been until now, EUR"""
+    number: str | None = None
+    """`YYYY-NNNN`, without gaps; left out while PRELIMINARY"""
+    issued_at: datetime | None = None
+    """When it was issued; left out while PRELIMINARY"""
+    as_of: datetime | None = None
+    """Facts recorded up to this instant count"""
+    address: str | None = None
+    """Postal address of the organisation, at issue"""
+    issuer_name: str | None = None
+    """Name of the platform's operator, at issue"""
+    issuer_address: str | None = None
+    """Postal address of the platform's operator, at issue"""
+    figures: StatementFigures | None = None
+    """Operational figures; not in lists and early releases"""
 
 
 class ItemAvailability(ResponseStruct):
     """The shares of the item that its batteries can deliver as things stand now, means over its window."""
 
-    power: float  # Deliverable share of its power, the mean of charging and discharging, 0 to 1
-    energy: float  # Deliverable share of its energy capacity, 0 to 1
+    power: float
+    """Deliverable share of its power, the mean of charging and discharging, 0 to 1"""
+    energy: float
+    """Deliverable share of its energy capacity, 0 to 1"""
 
 
 class KeySet(ResponseStruct):
     """The public keys that verify access tokens (RFC 7517)."""
 
-    keys: tuple[PublicKey, ...]  # The public keys that verify tokens
+    keys: tuple[PublicKey, ...]
+    """The public keys that verify tokens"""
 
 
 class Latest(ResponseStruct, NamedRows):
-    meta_data: tuple[LatestMeta, ...]  # Description of each series
-    data: dict[str, SeriesPoint]  # Last point by name of the signal
+    meta_data: tuple[LatestMeta, ...]
+    """Description of each series"""
+    data: dict[str, SeriesPoint]
+    """Last point by name of the signal"""
 
 
 class LatestAcknowledgement(ResponseStruct):
     """The last statement of the site about a quarter-hour."""
 
-    version: int  # Version of the dispatch that is meant
-    status: str  # Status of the dispatch at the site
-    at: datetime  # When the site did what it says, by its own clock
-    reason: str | None = None  # Why, in the site's words
+    version: int
+    """Version of the dispatch that is meant"""
+    status: str
+    """Status of the dispatch at the site"""
+    at: datetime
+    """When the site did what it says, by its own clock"""
+    reason: str | None = None
+    """Why, in the site's words"""
 
 
 class LatestMeta(ResponseStruct):
-    data_point_name: str  # Name of the signal, the key under `data`
-    unit: str  # Unit of the values
-    kind: str  # GAUGE: goes up and down; COUNTER: only up; STATE: holds until it changes
-    description: str  # Description of the signal
+    data_point_name: str
+    """Name of the signal, the key under `data`"""
+    unit: str
+    """Unit of the values"""
+    kind: str
+    """GAUGE: goes up and down; COUNTER: only up; STATE: holds until it changes"""
+    description: str
+    """Description of the signal"""
 
 
 class LatestStateOfEnergy(ResponseStruct):
     """The stored energy now by the platform's clock, in kWh."""
 
-    time: datetime  # Instant of the platform's clock
-    energy: float  # Stored energy, kWh
-    state_of_charge_percentage: float  # State of charge, 0 to 100
-    unexplained_energy: float  # Activated beyond the store, kWh: above 0 was not in it, below 0 had no room
-    units_energy: str = "kWh"  # The unit of the energies
+    time: datetime
+    """Instant of the platform's clock"""
+    energy: float
+    """Stored energy, kWh"""
+    state_of_charge_percentage: float
+    """State of charge, 0 to 100"""
+    unexplained_energy: float
+    """Activated beyond the store, kWh: above 0 was not in it, below 0 had no room"""
+    units_energy: str = "kWh"
+    """The unit of the energies"""
 
 
 class LineTotal(ResponseStruct):
-    line: str  # Kind of line: what is paid for
-    amount: Decimal  # Sum over all parties, the market and the grid operators among them, EUR
+    line: str
+    """Kind of line: what is paid for"""
+    amount: Decimal
+    """Sum over all parties, the market and the grid operators among them, EUR"""
 
 
 class Liveness(ResponseStruct):
-    status: str  # Always OK
+    status: str
+    """Always OK"""
 
 
 class LogbookEntry(ResponseStruct):
     """An event of a battery. An entry is never changed; a correction is an entry that names the one it corrects."""
 
-    id: UUID  # Its identifier
-    title: str  # Title, in one line
-    description: str  # Description in words
-    type: str  # Type of the entry: a word of the author's, or of the system
-    impact: str  # Effect on the battery: POSITIVE, NEUTRAL or NEGATIVE
-    start: datetime  # Start, inclusive
-    tags: tuple[str, ...]  # Words to find it by
-    created_at: datetime  # When it was created
-    source: str  # Written by a user or by the system
-    end: datetime | None = None  # End, exclusive; null for an instant or an open end
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
-    corrects_id: UUID | None = None  # The entry that this one corrects
+    id: UUID
+    """Its identifier"""
+    title: str
+    """Title, in one line"""
+    description: str
+    """Description in words"""
+    type: str
+    """Type of the entry: a word of the author's, or of the system"""
+    impact: str
+    """Effect on the battery: POSITIVE, NEUTRAL or NEGATIVE"""
+    start: datetime
+    """Start, inclusive"""
+    tags: tuple[str, ...]
+    """Words to find it by"""
+    created_at: datetime
+    """When it was created"""
+    source: str
+    """Written by a user or by the system"""
+    end: datetime | None = None
+    """End, exclusive; null for an instant or an open end"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
+    corrects_id: UUID | None = None
+    """The entry that this one corrects"""
 
 
 class MarketMetadata(ResponseStruct):
     """Under which identities the asset takes part in markets."""
 
-    extra: dict[str, str] | None = None  # Further fields of your own, text by name
-    bidding_zone: str | None = None  # The bidding zone's EIC
-    balancing_group: str | None = None  # The balancing group's EIC
-    market_participant_eic: str | None = None  # The market participant's EIC
-    acer_code: str | None = None  # The market participant's code at ACER
-    market_partner_number: str | None = None  # Market partner number, 13 digits
-    prequalified_for: tuple[str, ...] = ()  # The balancing products that it may deliver
+    extra: dict[str, str] | None = None
+    """Further fields of your own, text by name"""
+    bidding_zone: str | None = None
+    """The bidding zone's EIC"""
+    balancing_group: str | None = None
+    """The balancing group's EIC"""
+    market_participant_eic: str | None = None
+    """The market participant's EIC"""
+    acer_code: str | None = None
+    """The market participant's code at ACER"""
+    market_partner_number: str | None = None
+    """Market partner number, 13 digits"""
+    prequalified_for: tuple[str, ...] = ()
+    """The balancing products that it may deliver"""
 
 
 class MarketStage(ResponseStruct):
     """One market of the day. `position` is kW after it; `earned` is sales less purchases, without fees, for FCR and
     AFRR the capacity awards, for AFRR_ENERGY what was activated."""
 
-    stage: str  # Stage of the delivery day
-    status: str  # Whether its gate is past, the next one or a later one
-    position: tuple[SchedulePoint, ...]  # The position after the stage
-    traded: TradedVolumes  # Volumes of the trades at the stage
-    earned: float  # EUR; sales less purchases, capacity awards or activations, without fees
-    reserved: tuple[ReservedCapacity, ...]  # Reserves in blocks and in orders that wait
-    gate: datetime | None = None  # Until when orders are taken; the instant itself is too late
-    order_id: UUID | None = None  # The order
-    problem: OrderProblem | None = None  # Reason that part of its order was not carried out on the asset
+    stage: str
+    """Stage of the delivery day"""
+    status: str
+    """Whether its gate is past, the next one or a later one"""
+    position: tuple[SchedulePoint, ...]
+    """The position after the stage"""
+    traded: TradedVolumes
+    """Volumes of the trades at the stage"""
+    earned: float
+    """EUR; sales less purchases, capacity awards or activations, without fees"""
+    reserved: tuple[ReservedCapacity, ...]
+    """Reserves in blocks and in orders that wait"""
+    gate: datetime | None = None
+    """Until when orders are taken; the instant itself is too late"""
+    order_id: UUID | None = None
+    """The order"""
+    problem: OrderProblem | None = None
+    """Reason that part of its order was not carried out on the asset"""
 
 
 class Member(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    username: str  # User name, unique whatever the case of its letters
-    display_name: str  # Name of the person, for display
-    role: str  # Role of the member, a bundle of permissions
-    created_at: datetime  # When it was created
-    has_second_factor: bool  # Whether signing in asks for a one-time code
-    email: str | None = None  # E-mail address of the invitation; shown to ADMINs
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    username: str
+    """User name, unique whatever the case of its letters"""
+    display_name: str
+    """Name of the person, for display"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    created_at: datetime
+    """When it was created"""
+    has_second_factor: bool
+    """Whether signing in asks for a one-time code"""
+    email: str | None = None
+    """E-mail address of the invitation; shown to ADMINs"""
 
 
 class MemberApiKey(ApiKeyEntry, kw_only=True):
     """A member's key without its secret."""
 
-    user_id: UUID  # The member who created the key
-    username: str  # User name of the member who created the key
+    user_id: UUID
+    """The member who created the key"""
+    username: str
+    """User name of the member who created the key"""
 
 
 class Metadata(ResponseStruct):
     """All categories; the fields of one that was never put are empty."""
 
-    grid: GridMetadata  # Grid connection
-    site: SiteMetadata  # Location
-    technical: TechnicalMetadata  # Components
-    contract: ContractMetadata  # Owner, operator and marketer
-    market: MarketMetadata  # Identities in the markets
+    grid: GridMetadata
+    """Grid connection"""
+    site: SiteMetadata
+    """Location"""
+    technical: TechnicalMetadata
+    """Components"""
+    contract: ContractMetadata
+    """Owner, operator and marketer"""
+    market: MarketMetadata
+    """Identities in the markets"""
 
 
 class MissingCapacity(ResponseStruct):
     """The uncovered part at the worst instant: kW and kWh."""
 
-    charge: float  # Uncovered charge power, kW
-    discharge: float  # Uncovered discharge power, kW
-    energy: float  # Uncovered energy capacity, kWh
+    charge: float
+    """Uncovered charge power, kW"""
+    discharge: float
+    """Uncovered discharge power, kW"""
+    energy: float
+    """Uncovered energy capacity, kWh"""
 
 
 class MissingFact(ResponseStruct):
     """A fact of the month that is not there."""
 
-    kind: str  # Kind of the missing fact
-    day: date | None = None  # Market day of the price or award
-    periods: int | None = None  # Number of quarter-hours that are concerned
-    physical_asset_id: UUID | None = None  # Battery that was not measured enough
-    asset_id: UUID | None = None  # Asset whose award is not settled, or that has sold what it did not reserve
-    product: str | None = None  # Product of the award, or the market of activations
-    delivery_zone: str | None = None  # Delivery zone whose dispatch is not final
-    measured_share: float | None = None  # Measured share of its time behind virtual assets, 0 to 1
-    unreserved: float | None = None  # MW of an award beyond the asset's blocks of that market
+    kind: str
+    """Kind of the missing fact"""
+    day: date | None = None
+    """Market day of the price or award"""
+    periods: int | None = None
+    """Number of quarter-hours that are concerned"""
+    physical_asset_id: UUID | None = None
+    """Battery that was not measured enough"""
+    asset_id: UUID | None = None
+    """Asset whose award is not settled, or that has sold what it did not reserve"""
+    product: str | None = None
+    """Product of the award, or the market of activations"""
+    delivery_zone: str | None = None
+    """Delivery zone whose dispatch is not final"""
+    measured_share: float | None = None
+    """Measured share of its time behind virtual assets, 0 to 1"""
+    unreserved: float | None = None
+    """MW of an award beyond the asset's blocks of that market"""
     unreserved_energy: float | None = None
+    """MWh activated without a block or an award, over the quarter-hours of `periods`"""
 
 
 class MovedPower(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    asked: float  # Power sent, kW; positive is export
-    power: float  # Power proposed instead, kW; positive is export
+    time: datetime
+    """Start of the quarter-hour"""
+    asked: float
+    """Power sent, kW; positive is export"""
+    power: float
+    """Power proposed instead, kW; positive is export"""
 
 
 class NetOff(RecordedFact, kw_only=True):
-    time: datetime  # Start of the quarter-hour
-    volume: Decimal  # Netted energy, MWh; positive for exports, negative for imports
+    time: datetime
+    """Start of the quarter-hour"""
+    volume: Decimal
+    """Netted energy, MWh; positive for exports, negative for imports"""
 
 
 class NewTotp(ResponseStruct):
     """The secret of a second factor that is not confirmed yet, shown this once."""
 
-    secret: str  # Secret in base32, to be typed into the device
-    uri: str  # `otpauth:` address of the secret, for a QR code
+    secret: str
+    """Secret in base32, to be typed into the device"""
+    uri: str
+    """`otpauth:` address of the secret, for a QR code"""
 
 
 class Optimisation(ResponseStruct, RowsField):
@@ -1220,372 +1914,589 @@ class Optimisation(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    status: str  # QUEUED, RUNNING and FAILED are of a job; TIME_LIMIT: not proven to be the best
-    id: UUID | None = None  # Of one that a job makes; see `Location`
-    value: float | None = None  # Value of the schedule, EUR
-    bound: float | None = None  # Upper bound of the value, EUR
-    gap: float | None = None  # (bound − value) ÷ bound: 0 for a proven optimum
-    schedule: tuple[ProposedPower, ...] = ()  # All wholesale blocks together, to be PUT as the asset's schedule
-    blocks: tuple[ProposedSchedule, ...] = ()  # Schedules of the blocks
-    state_of_charge: tuple[ProposedStateOfCharge, ...] = ()  # State of charge at the end of each quarter-hour
-    shadow_prices: ShadowPrices | None = None  # Value of one more unit of each limit; null where it was not computed
-    proposed_blocks: tuple[ProposedBlock, ...] = ()  # Blocks to carve out for balancing products
-    trips: tuple[Trip, ...] = ()  # Which purchase each sale lives on; the gains add up to the value of the schedule
-    wear_price: float | None = None  # Price of wear that spends the year's cycles, EUR per MWh discharged
-    based_on: BasedOn | None = None  # Inputs of the computation
-    problem: Record | None = None  # Problem details of the failure, where it failed
+    status: str
+    """QUEUED, RUNNING and FAILED are of a job; TIME_LIMIT: not proven to be the best"""
+    id: UUID | None = None
+    """Of one that a job makes; see `Location`"""
+    value: float | None = None
+    """Value of the schedule, EUR"""
+    bound: float | None = None
+    """Upper bound of the value, EUR"""
+    gap: float | None = None
+    """(bound − value) ÷ bound: 0 for a proven optimum"""
+    schedule: tuple[ProposedPower, ...] = ()
+    """All wholesale blocks together, to be PUT as the asset's schedule"""
+    blocks: tuple[ProposedSchedule, ...] = ()
+    """Schedules of the blocks"""
+    state_of_charge: tuple[ProposedStateOfCharge, ...] = ()
+    """State of charge at the end of each quarter-hour"""
+    shadow_prices: ShadowPrices | None = None
+    """Value of one more unit of each limit; null where it was not computed"""
+    proposed_blocks: tuple[ProposedBlock, ...] = ()
+    """Blocks to carve out for balancing products"""
+    trips: tuple[Trip, ...] = ()
+    """Which purchase each sale lives on; the gains add up to the value of the schedule"""
+    wear_price: float | None = None
+    """Price of wear that spends the year's cycles, EUR per MWh discharged"""
+    based_on: BasedOn | None = None
+    """Inputs of the computation"""
+    problem: Record | None = None
+    """Problem details of the failure, where it failed"""
 
 
 class Order(ResponseStruct):
     """`volumes` is what it trades, `trades` what was traded; `reserves` have what was accepted of them."""
 
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    virtual_asset_id: UUID  # The virtual asset
-    delivery_zone: str  # Control area in which it delivers
-    stage: str  # Stage of the delivery day
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    gate: datetime  # Until when orders are taken; the instant itself is too late
-    status: str  # Status of the order
-    placed_at: datetime  # When it was placed
-    minimum_surplus: Decimal  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
-    at_any_price: bool  # Whether it is executed whatever its surplus
-    fee: Decimal  # Fee that its surplus bears, EUR/MWh traded, at most 2 decimals
-    apply: bool  # Whether the result puts the position into the schedule
-    schedule: tuple[SchedulePoint, ...] = ()  # The position after the stage in each quarter-hour of the day
-    volumes: tuple[OrderVolume, ...] = ()  # Energy to trade by quarter-hour: the change of the position
-    reserves: tuple[OrderedReserve, ...] = ()  # Capacity by product
-    executed: bool | None = None  # Whether the order was executed
-    trades: tuple[OrderTrade, ...] = ()  # Executed trades by quarter-hour
-    applied: bool | None = None  # Whether the position was put into the schedule
-    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    delivery_zone: str
+    """Control area in which it delivers"""
+    stage: str
+    """Stage of the delivery day"""
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    gate: datetime
+    """Until when orders are taken; the instant itself is too late"""
+    status: str
+    """Status of the order"""
+    placed_at: datetime
+    """When it was placed"""
+    minimum_surplus: Decimal
+    """EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals"""
+    at_any_price: bool
+    """Whether it is executed whatever its surplus"""
+    fee: Decimal
+    """Fee that its surplus bears, EUR/MWh traded, at most 2 decimals"""
+    apply: bool
+    """Whether the result puts the position into the schedule"""
+    schedule: tuple[SchedulePoint, ...] = ()
+    """The position after the stage in each quarter-hour of the day"""
+    volumes: tuple[OrderVolume, ...] = ()
+    """Energy to trade by quarter-hour: the change of the position"""
+    reserves: tuple[OrderedReserve, ...] = ()
+    """Capacity by product"""
+    executed: bool | None = None
+    """Whether the order was executed"""
+    trades: tuple[OrderTrade, ...] = ()
+    """Executed trades by quarter-hour"""
+    applied: bool | None = None
+    """Whether the position was put into the schedule"""
+    problem: OrderProblem | None = None
+    """Reason that part of it was not carried out on the asset"""
 
 
 class OrderProblem(ResponseStruct):
-    type: str  # The type of the problem
-    title: str  # Name of the problem
-    detail: str  # The problem with its numbers
+    type: str
+    """The type of the problem"""
+    title: str
+    """Name of the problem"""
+    detail: str
+    """The problem with its numbers"""
 
 
 class OrderResult(ResponseStruct):
-    order_id: UUID  # The order
-    status: str  # Status of the order
-    applied: bool | None = None  # Whether the position was put into the schedule
-    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+    order_id: UUID
+    """The order"""
+    status: str
+    """Status of the order"""
+    applied: bool | None = None
+    """Whether the position was put into the schedule"""
+    problem: OrderProblem | None = None
+    """Reason that part of it was not carried out on the asset"""
 
 
 class OrderTrade(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    side: str  # BUY: import; SELL: export
-    volume: float  # Energy, MWh
-    price: Decimal  # EUR/MWh
+    time: datetime
+    """Start of the quarter-hour"""
+    side: str
+    """BUY: import; SELL: export"""
+    volume: float
+    """Energy, MWh"""
+    price: Decimal
+    """EUR/MWh"""
 
 
 class OrderVolume(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    side: str  # BUY: import; SELL: export
-    volume: float  # Energy, MWh
+    time: datetime
+    """Start of the quarter-hour"""
+    side: str
+    """BUY: import; SELL: export"""
+    volume: float
+    """Energy, MWh"""
 
 
 class OrderedReserve(ResponseStruct):
-    product: str  # Product of a block
-    capacity: float  # Offered capacity, kW
-    capacity_price: Decimal  # FCR EUR/MW for the block, aFRR EUR/MW per hour
-    energy_price: Decimal | None = None  # Of aFRR, EUR/MWh activated
-    accepted_capacity: float | None = None  # Accepted part of the offer, kW
-    price: Decimal | None = None  # Price of the accepted capacity, in the unit of its bid
+    product: str
+    """Product of a block"""
+    capacity: float
+    """Offered capacity, kW"""
+    capacity_price: Decimal
+    """FCR EUR/MW for the block, aFRR EUR/MW per hour"""
+    energy_price: Decimal | None = None
+    """Of aFRR, EUR/MWh activated"""
+    accepted_capacity: float | None = None
+    """Accepted part of the offer, kW"""
+    price: Decimal | None = None
+    """Price of the accepted capacity, in the unit of its bid"""
 
 
 class Organisation(ResponseStruct):
-    id: UUID  # Its identifier
-    name: str  # Name of the organisation
-    kind: str  # OPERATOR: runs the platform; PARTICIPANT: any other
-    created_at: datetime  # When it was created
-    require_second_factor: bool  # Whether every member must have a second factor
-    max_key_age_days: int  # Days after which an API key expires at the latest
-    allowed_networks: tuple[str, ...]  # Networks from which calls are taken, in CIDR notation; none means any
-    address: str  # Postal address on statements; empty where it is not given
-    telemetry_quota: int | None = None  # Bytes of telemetry that its batteries may store; null: no limit
+    id: UUID
+    """Its identifier"""
+    name: str
+    """Name of the organisation"""
+    kind: str
+    """OPERATOR: runs the platform; PARTICIPANT: any other"""
+    created_at: datetime
+    """When it was created"""
+    require_second_factor: bool
+    """Whether every member must have a second factor"""
+    max_key_age_days: int
+    """Days after which an API key expires at the latest"""
+    allowed_networks: tuple[str, ...]
+    """Networks from which calls are taken, in CIDR notation; none means any"""
+    address: str
+    """Postal address on statements; empty where it is not given"""
+    telemetry_quota: int | None = None
+    """Bytes of telemetry that its batteries may store; null: no limit"""
 
 
 class Parameters(ResponseStruct):
     """The ratings of an asset from `validFrom` on, until a later version takes over."""
 
-    version: int  # Number of the version, from 1
-    valid_from: datetime  # When these values take effect
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    min_state_of_charge: float  # Lowest ratio of the energy capacity that is used
-    max_state_of_charge: float  # Highest ratio of the energy capacity that is used
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    fcr_limit_ratio: float  # Share of rated power that may be offered as FCR
-    recorded_at: datetime  # When it was recorded
-    ramp_rate: float | None = None  # Greatest change of power, kW per second
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year
+    version: int
+    """Number of the version, from 1"""
+    valid_from: datetime
+    """When these values take effect"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    min_state_of_charge: float
+    """Lowest ratio of the energy capacity that is used"""
+    max_state_of_charge: float
+    """Highest ratio of the energy capacity that is used"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    fcr_limit_ratio: float
+    """Share of rated power that may be offered as FCR"""
+    recorded_at: datetime
+    """When it was recorded"""
+    ramp_rate: float | None = None
+    """Greatest change of power, kW per second"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year"""
 
 
 class PartyLine(ResponseStruct):
-    line: str  # Kind of line: what is paid for
-    party: str  # An organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE
-    amount: Decimal  # EUR; positive is received, negative is paid
-    party_name: str | None = None  # Name of the party, where it is an organisation
+    line: str
+    """Kind of line: what is paid for"""
+    party: str
+    """An organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE"""
+    amount: Decimal
+    """EUR; positive is received, negative is paid"""
+    party_name: str | None = None
+    """Name of the party, where it is an organisation"""
 
 
 class PastWindow(ResponseStruct):
     """A window of the past, as it was valued with what was known before it, and what it came to be worth."""
 
-    start: datetime  # Start of the window
-    p10: float  # 10th percentile, EUR for the whole delivery window
-    p50: float  # 50th percentile, EUR for the whole delivery window
-    p90: float  # 90th percentile, EUR for the whole delivery window
-    value: float  # Value at the prices that came, EUR
+    start: datetime
+    """Start of the window"""
+    p10: float
+    """10th percentile, EUR for the whole delivery window"""
+    p50: float
+    """50th percentile, EUR for the whole delivery window"""
+    p90: float
+    """90th percentile, EUR for the whole delivery window"""
+    value: float
+    """Value at the prices that came, EUR"""
 
 
 class PeerBenchmark(ResponseStruct):
     """The other assets of the duration class, EUR per MW."""
 
-    median: float  # Median revenue, EUR per MW
-    quartiles: PeerQuartiles  # First and third quartile of the same
+    median: float
+    """Median revenue, EUR per MW"""
+    quartiles: PeerQuartiles
+    """First and third quartile of the same"""
 
 
 class PeerQuartiles(ResponseStruct):
     """EUR per MW."""
 
-    lower: float  # First quartile, EUR per MW
-    upper: float  # Third quartile, EUR per MW
+    lower: float
+    """First quartile, EUR per MW"""
+    upper: float
+    """Third quartile, EUR per MW"""
 
 
 class PerformancePoint(ResponseStruct):
     """One quarter-hour. What was not measured of it counts as dispatched; what is to come has no deviation."""
 
-    time: datetime  # Start of the quarter-hour
-    dispatched_power: float  # Dispatched power, kW; positive is export
-    planned_state_of_charge_percentage: float  # Planned at the start, 0 to 100
-    measured_share: float  # Share of the quarter-hour in which `active_power` was measured, 0 to 1
-    measured_power: float | None = None  # Mean `active_power` over the measured time, kW; positive is export
-    reserve_response: float | None = None  # Part of it that answered FCR and aFRR (`reserve_power`), kW
-    power_deviation: float | None = None  # Measured power without the reserve response, less dispatched, kW
-    energy_deviation: float | None = None  # Measured less dispatched energy, without the reserve response, kWh
-    measured_state_of_charge_percentage: float | None = None  # Measured at the start, 0 to 100
-    state_of_charge_drift: float | None = None  # Measured less planned state of charge, percentage points
-    availability_delivered: float | None = None  # Delivered ÷ dispatched energy, 0 to 1
+    time: datetime
+    """Start of the quarter-hour"""
+    dispatched_power: float
+    """Dispatched power, kW; positive is export"""
+    planned_state_of_charge_percentage: float
+    """Planned at the start, 0 to 100"""
+    measured_share: float
+    """Share of the quarter-hour in which `active_power` was measured, 0 to 1"""
+    measured_power: float | None = None
+    """Mean `active_power` over the measured time, kW; positive is export"""
+    reserve_response: float | None = None
+    """Part of it that answered FCR and aFRR (`reserve_power`), kW"""
+    power_deviation: float | None = None
+    """Measured power without the reserve response, less dispatched, kW"""
+    energy_deviation: float | None = None
+    """Measured less dispatched energy, without the reserve response, kWh"""
+    measured_state_of_charge_percentage: float | None = None
+    """Measured at the start, 0 to 100"""
+    state_of_charge_drift: float | None = None
+    """Measured less planned state of charge, percentage points"""
+    availability_delivered: float | None = None
+    """Delivered ÷ dispatched energy, 0 to 1"""
 
 
 class PerformanceSummary(ResponseStruct):
     """Over all quarter-hours that were planned and have passed; what was not measured counts as dispatched."""
 
-    measured_periods: int  # Quarter-hours with any measurement
-    assumed_energy: float  # Unmeasured energy that counts as dispatched, charged and discharged added up, kWh
-    asked_energy: float  # Dispatched energy, charged and discharged added up, kWh
-    delivered_energy: float  # Part of the dispatched energy that was delivered, kWh
-    energy_deviation: float  # Measured less dispatched energy, without the reserve response, kWh
-    charged_energy: float  # Energy charged, kWh at the grid: measured, else dispatched
-    discharged_energy: float  # Energy discharged, kWh at the grid: measured, else dispatched
-    measured_share: float | None = None  # Share of the time that was measured, 0 to 1
-    measured_energy_share: float | None = None  # Share of the dispatched energy that was measured, 0 to 1
-    earned_per_mw: float | None = None  # EUR per MW of mean rated power, with `Read:revenue`
-    availability_delivered: float | None = None  # Delivered ÷ dispatched energy, 0 to 1
-    state_of_charge_drift: float | None = None  # Latest measured less planned state of charge, percentage points
+    measured_periods: int
+    """Quarter-hours with any measurement"""
+    assumed_energy: float
+    """Unmeasured energy that counts as dispatched, charged and discharged added up, kWh"""
+    asked_energy: float
+    """Dispatched energy, charged and discharged added up, kWh"""
+    delivered_energy: float
+    """Part of the dispatched energy that was delivered, kWh"""
+    energy_deviation: float
+    """Measured less dispatched energy, without the reserve response, kWh"""
+    charged_energy: float
+    """Energy charged, kWh at the grid: measured, else dispatched"""
+    discharged_energy: float
+    """Energy discharged, kWh at the grid: measured, else dispatched"""
+    measured_share: float | None = None
+    """Share of the time that was measured, 0 to 1"""
+    measured_energy_share: float | None = None
+    """Share of the dispatched energy that was measured, 0 to 1"""
+    earned_per_mw: float | None = None
+    """EUR per MW of mean rated power, with `Read:revenue`"""
+    availability_delivered: float | None = None
+    """Delivered ÷ dispatched energy, 0 to 1"""
+    state_of_charge_drift: float | None = None
+    """Latest measured less planned state of charge, percentage points"""
 
 
 class PhysicalAsset(ResponseStruct):
-    id: UUID  # Its identifier
-    name: str  # Name of the battery
-    organisation_id: UUID  # Organisation that owns it
-    delivery_zone: str  # Control area in which it delivers
-    control_area: str  # Control area of the transmission system operator
-    status: str  # Status of the battery: only an ACTIVE one takes bids and schedules
-    parameters: Parameters  # Ratings in force now
-    created_at: datetime  # When it was created
-    fleet_id: UUID | None = None  # The fleet
-    eic_code: str | None = None  # Energy Identification Code, 16 characters with its check character
-    commissioned_on: date | None = None  # The day it went into service
+    id: UUID
+    """Its identifier"""
+    name: str
+    """Name of the battery"""
+    organisation_id: UUID
+    """Organisation that owns it"""
+    delivery_zone: str
+    """Control area in which it delivers"""
+    control_area: str
+    """Control area of the transmission system operator"""
+    status: str
+    """Status of the battery: only an ACTIVE one takes bids and schedules"""
+    parameters: Parameters
+    """Ratings in force now"""
+    created_at: datetime
+    """When it was created"""
+    fleet_id: UUID | None = None
+    """The fleet"""
+    eic_code: str | None = None
+    """Energy Identification Code, 16 characters with its check character"""
+    commissioned_on: date | None = None
+    """The day it went into service"""
 
 
 class PlacedOrder(ResponseStruct):
-    id: UUID  # Its identifier
-    status: str  # Status of the order
+    id: UUID
+    """Its identifier"""
+    status: str
+    """Status of the order"""
 
 
 class PlanBasis(ResponseStruct):
     """Its inputs: the series whose forecast it goes by, until when that series and those before it were read, and the
     version of the schedule."""
 
-    series: tuple[str, ...]  # The series whose forecasts it goes by
-    until: datetime  # Nothing that was published after this instant is in it
-    version: int  # Version of the schedule
+    series: tuple[str, ...]
+    """The series whose forecasts it goes by"""
+    until: datetime
+    """Nothing that was published after this instant is in it"""
+    version: int
+    """Version of the schedule"""
 
 
 class PlannedReserve(ResponseStruct):
     """Capacity to offer in a four-hour block."""
 
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    capacity: float  # Capacity to offer, kW
-    capacity_price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour
-    energy_price: float | None = None  # Of aFRR, EUR/MWh
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    capacity: float
+    """Capacity to offer, kW"""
+    capacity_price: float
+    """FCR EUR/MW for the block, aFRR EUR/MW per hour"""
+    energy_price: float | None = None
+    """Of aFRR, EUR/MWh"""
 
 
 class Portfolio(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    name: str  # Name of the portfolio
-    virtual_asset_ids: tuple[UUID, ...]  # The virtual assets in it
-    created_at: datetime  # When it was created
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    name: str
+    """Name of the portfolio"""
+    virtual_asset_ids: tuple[UUID, ...]
+    """The virtual assets in it"""
+    created_at: datetime
+    """When it was created"""
 
 
 class PortfolioMarketPlan(ResponseStruct):
     """Each asset by itself."""
 
-    assets: tuple[AssetMarketPlan, ...]  # The plan of each asset
-    worth: float  # Sum over the assets, EUR
-    p10: float  # Sum of their 10th percentiles, EUR
-    p90: float  # Sum of their 90th percentiles, EUR
+    assets: tuple[AssetMarketPlan, ...]
+    """The plan of each asset"""
+    worth: float
+    """Sum over the assets, EUR"""
+    p10: float
+    """Sum of their 10th percentiles, EUR"""
+    p90: float
+    """Sum of their 90th percentiles, EUR"""
 
 
 class PortfolioOptimisation(ResponseStruct, RowsField):
     rows_field: ClassVar = "assets"
 
-    status: str  # TIME_LIMIT: not proven to be the best
-    value: float  # Value of all schedules together, EUR
-    bound: float  # Upper bound of the value, EUR
-    gap: float  # (bound − value) ÷ bound: 0 for a proven optimum
-    assets: tuple[AssetOptimisation, ...]  # Schedules of each asset
+    status: str
+    """TIME_LIMIT: not proven to be the best"""
+    value: float
+    """Value of all schedules together, EUR"""
+    bound: float
+    """Upper bound of the value, EUR"""
+    gap: float
+    """(bound − value) ÷ bound: 0 for a proven optimum"""
+    assets: tuple[AssetOptimisation, ...]
+    """Schedules of each asset"""
 
 
 class PortfolioStage(ResponseStruct):
     """The same of all assets of a portfolio together, with the orders of each."""
 
-    stage: str  # Stage of the delivery day
-    status: str  # Whether its gate is past, the next one or a later one
-    position: tuple[SchedulePoint, ...]  # The position after the stage
-    traded: TradedVolumes  # Volumes of the trades at the stage
-    earned: float  # EUR; sales less purchases, capacity awards or activations, without fees
-    reserved: tuple[ReservedCapacity, ...]  # Reserves in blocks and in orders that wait
-    orders: tuple[StageOrder, ...]  # The orders of the assets at the stage
-    gate: datetime | None = None  # Until when orders are taken; the instant itself is too late
+    stage: str
+    """Stage of the delivery day"""
+    status: str
+    """Whether its gate is past, the next one or a later one"""
+    position: tuple[SchedulePoint, ...]
+    """The position after the stage"""
+    traded: TradedVolumes
+    """Volumes of the trades at the stage"""
+    earned: float
+    """EUR; sales less purchases, capacity awards or activations, without fees"""
+    reserved: tuple[ReservedCapacity, ...]
+    """Reserves in blocks and in orders that wait"""
+    orders: tuple[StageOrder, ...]
+    """The orders of the assets at the stage"""
+    gate: datetime | None = None
+    """Until when orders are taken; the instant itself is too late"""
 
 
 class PositionPoint(ResponseStruct):
     """One quarter-hour. `open` = sold − bought + activated − delivered."""
 
-    time: datetime  # Start of the quarter-hour
-    bought: float  # Energy bought, MWh
-    sold: float  # Energy sold, MWh
-    scheduled: float  # Energy of the accepted schedule, MWh; positive is export
-    netted: float  # Netted in the zone, MWh; positive is export; never changes `open`
-    activated: float  # Energy of settled aFRR activations, MWh; positive is export
-    delivered: float  # Energy after cuts, activations included, MWh; positive is export
-    open: float  # Open volume, MWh; positive was sold and not delivered
-    imbalance_price: float | None = None  # Imbalance price, EUR/MWh, where published
-    imbalance_cost: float | None = None  # Open volume × imbalance price, EUR; negative is income
+    time: datetime
+    """Start of the quarter-hour"""
+    bought: float
+    """Energy bought, MWh"""
+    sold: float
+    """Energy sold, MWh"""
+    scheduled: float
+    """Energy of the accepted schedule, MWh; positive is export"""
+    netted: float
+    """Netted in the zone, MWh; positive is export; never changes `open`"""
+    activated: float
+    """Energy of settled aFRR activations, MWh; positive is export"""
+    delivered: float
+    """Energy after cuts, activations included, MWh; positive is export"""
+    open: float
+    """Open volume, MWh; positive was sold and not delivered"""
+    imbalance_price: float | None = None
+    """Imbalance price, EUR/MWh, where published"""
+    imbalance_cost: float | None = None
+    """Open volume × imbalance price, EUR; negative is income"""
 
 
 class PowerCapacity(ResponseStruct):
-    charge: float  # Missing charge power, kW
-    discharge: float  # Missing discharge power, kW
+    charge: float
+    """Missing charge power, kW"""
+    discharge: float
+    """Missing discharge power, kW"""
 
 
 class PreviewedCut(ResponseStruct):
     """A quarter-hour of a virtual asset's schedule that would be cut at gate closure."""
 
-    virtual_asset_id: UUID  # The virtual asset
-    timestamp: datetime  # Start of the quarter-hour
-    accepted_schedule: float  # Accepted power, kW; positive is export
-    adjusted_schedule: float  # Power that would be left of it, kW; positive is export
-    reason: str  # Reason of the cut: AVAILABILITY, CYCLE_LIMIT or STATE_OF_ENERGY_BOUNDARIES
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    timestamp: datetime
+    """Start of the quarter-hour"""
+    accepted_schedule: float
+    """Accepted power, kW; positive is export"""
+    adjusted_schedule: float
+    """Power that would be left of it, kW; positive is export"""
+    reason: str
+    """Reason of the cut: AVAILABILITY, CYCLE_LIMIT or STATE_OF_ENERGY_BOUNDARIES"""
 
 
 class PriceDeviation(ResponseStruct):
     """A settled price that is not the published one: above or below it, or, where bids are paid, above the marginal."""
 
-    asset_id: UUID  # A virtual or a physical asset
-    time: datetime  # Start of the delivery period or block
-    reference: str  # Trade number or product
-    series: str  # Name of the published series
-    settled_price: Decimal  # Settled price, in the series' unit
-    published_price: Decimal  # Published price, in the series' unit
-    difference: Decimal  # Settled less published price, in the series' unit
+    asset_id: UUID
+    """A virtual or a physical asset"""
+    time: datetime
+    """Start of the delivery period or block"""
+    reference: str
+    """Trade number or product"""
+    series: str
+    """Name of the published series"""
+    settled_price: Decimal
+    """Settled price, in the series' unit"""
+    published_price: Decimal
+    """Published price, in the series' unit"""
+    difference: Decimal
+    """Settled less published price, in the series' unit"""
 
 
 class ProposedBlock(ResponseStruct):
     """A block to be carved out for a balancing product."""
 
-    market: str  # Balancing product
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    value: float  # Earnings of the capacity, EUR
+    market: str
+    """Balancing product"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    value: float
+    """Earnings of the capacity, EUR"""
 
 
 class ProposedPower(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    power: float  # kW; positive is export (discharging), negative is import (charging)
+    time: datetime
+    """Start of the quarter-hour"""
+    power: float
+    """kW; positive is export (discharging), negative is import (charging)"""
 
 
 class ProposedSchedule(ResponseStruct):
-    block_id: UUID  # The block
-    schedule: tuple[ProposedPower, ...]  # Power by quarter-hour
+    block_id: UUID
+    """The block"""
+    schedule: tuple[ProposedPower, ...]
+    """Power by quarter-hour"""
 
 
 class ProposedStateOfCharge(ResponseStruct):
     """At the end of the quarter-hour."""
 
-    time: datetime  # Start of the quarter-hour
-    state_of_charge_percentage: float  # At the end of the quarter-hour, 0 to 100
+    time: datetime
+    """Start of the quarter-hour"""
+    state_of_charge_percentage: float
+    """At the end of the quarter-hour, 0 to 100"""
 
 
 class PublicKey(ResponseStruct):
     """One of them (RFC 8037)."""
 
-    kty: str  # The key's type
-    crv: str  # The key's curve
-    alg: str  # The signature's algorithm
-    use: str  # Use of the key: signatures
-    kid: str  # Key id, as in a token's header
-    x: str  # The key itself in base64url
+    kty: str
+    """The key's type"""
+    crv: str
+    """The key's curve"""
+    alg: str
+    """The signature's algorithm"""
+    use: str
+    """Use of the key: signatures"""
+    kid: str
+    """Key id, as in a token's header"""
+    x: str
+    """The key itself in base64url"""
 
 
 class RankedBid(ResponseStruct):
-    rank: int  # Place by price and time, from 1
-    id: UUID  # Its identifier
-    organisation_id: UUID  # Organisation that placed the bid
-    price: Decimal  # EUR, at most 2 decimals
-    timestamp: datetime  # When the bid was placed
-    position: int  # Place among all bids of the auction in the order in which they were placed
-    fate: str  # WON, or why the bid lost
+    rank: int
+    """Place by price and time, from 1"""
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """Organisation that placed the bid"""
+    price: Decimal
+    """EUR, at most 2 decimals"""
+    timestamp: datetime
+    """When the bid was placed"""
+    position: int
+    """Place among all bids of the auction in the order in which they were placed"""
+    fate: str
+    """WON, or why the bid lost"""
 
 
 class Readiness(ResponseStruct):
-    status: str  # Worst result of the checks
-    checks: tuple[Check, ...]  # Result of each check
+    status: str
+    """Worst result of the checks"""
+    checks: tuple[Check, ...]
+    """Result of each check"""
 
 
 class RecoveryCodes(ResponseStruct):
     """Ten codes, each of which replaces the device once; shown this once."""
 
-    recovery_codes: tuple[str, ...]  # Each replaces a one-time code once; shown only now
+    recovery_codes: tuple[str, ...]
+    """Each replaces a one-time code once; shown only now"""
 
 
 class ReferencePrice(ResponseStruct):
-    series: str  # Name of the published series
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    price: Decimal  # In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity
-    source: str  # Origin of the price: posted by hand, the sandbox's simulator, or the name of a feed
-    first_seen_at: datetime  # When the platform had this value first, on its own clock
+    series: str
+    """Name of the published series"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    price: Decimal
+    """In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity"""
+    source: str
+    """Origin of the price: posted by hand, the sandbox's simulator, or the name of a feed"""
+    first_seen_at: datetime
+    """When the platform had this value first, on its own clock"""
 
 
 class Refusal(ResponseStruct):
     """Points refused for one reason; `pointers` lead to the first of them."""
 
-    reason: str  # Reason of the refusal
-    detail: str  # Reason in a sentence
-    count: int  # Number of points refused for this reason
-    pointers: tuple[str, ...]  # JSON pointers to the first of them in the body
+    reason: str
+    """Reason of the refusal"""
+    detail: str
+    """Reason in a sentence"""
+    count: int
+    """Number of points refused for this reason"""
+    pointers: tuple[str, ...]
+    """JSON pointers to the first of them in the body"""
 
 
 class Repair(ResponseStruct, RowsField):
@@ -1593,56 +2504,83 @@ class Repair(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    schedule: tuple[ProposedPower, ...]  # Repaired schedule: power by quarter-hour
-    moved: tuple[MovedPower, ...]  # Periods whose power differs from the schedule sent
-    moved_energy: float  # Energy by which the schedule differs from the one sent, kWh
-    end_state_of_charge_percentage: float  # State of charge at the end of life, 0 to 100
-    based_on: BasedOn  # Inputs of the computation
-    value: float | None = None  # Value at the prices it was computed with, EUR
-    trips: tuple[Trip, ...] = ()  # Which purchase each sale lives on, where prices are known
+    schedule: tuple[ProposedPower, ...]
+    """Repaired schedule: power by quarter-hour"""
+    moved: tuple[MovedPower, ...]
+    """Periods whose power differs from the schedule sent"""
+    moved_energy: float
+    """Energy by which the schedule differs from the one sent, kWh"""
+    end_state_of_charge_percentage: float
+    """State of charge at the end of life, 0 to 100"""
+    based_on: BasedOn
+    """Inputs of the computation"""
+    value: float | None = None
+    """Value at the prices it was computed with, EUR"""
+    trips: tuple[Trip, ...] = ()
+    """Which purchase each sale lives on, where prices are known"""
 
 
 class ReservedCapacity(ResponseStruct):
-    product: str  # Product of a block
-    capacity: float  # Capacity kept ready, kW
+    product: str
+    """Product of a block"""
+    capacity: float
+    """Capacity kept ready, kW"""
 
 
 class RevenueBucket(ResponseStruct):
     """The part of a bucket that lies within the window; `figures` are the categories that its revenue is made of."""
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    revenue: float  # Revenue, EUR
-    figures: dict[str, float | None]  # Categories that the revenue is made of
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    revenue: float
+    """Revenue, EUR"""
+    figures: dict[str, float | None]
+    """Categories that the revenue is made of"""
 
 
 class RevenueBuckets(ResponseStruct, RowsField):
     rows_field: ClassVar = "buckets"
 
-    virtual_asset_id: UUID  # The virtual asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    resolution: str  # Length of a bucket
-    revenue: float  # Revenue over the whole window, EUR
-    buckets: tuple[RevenueBucket, ...]  # One entry per bucket of time
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    resolution: str
+    """Length of a bucket"""
+    revenue: float
+    """Revenue over the whole window, EUR"""
+    buckets: tuple[RevenueBucket, ...]
+    """One entry per bucket of time"""
 
 
 class RevenueDataPoints(ResponseStruct, SeriesTable):
     """Every category's values in order of time; null where there is none, such as a price without volume."""
 
-    meta_data: tuple[RevenueSeriesDescription, ...]  # Description of each series
-    data: dict[str, tuple[SeriesPoint, ...]]  # Values by category
+    meta_data: tuple[RevenueSeriesDescription, ...]
+    """Description of each series"""
+    data: dict[str, tuple[SeriesPoint, ...]]
+    """Values by category"""
 
 
 class RevenueSeriesDescription(ResponseStruct):
     """Metadata of a category in a response."""
 
-    data_point_name: str  # Name of the category, the key under `data`
-    unit: str  # Unit of the values
-    resolution: str  # Length of a bucket
-    aggregation: str  # How values are combined within a bucket and over assets
-    description: str  # Description of the category
-    provisional: bool | None = None  # True where awards count that are not settled yet; else left out
+    data_point_name: str
+    """Name of the category, the key under `data`"""
+    unit: str
+    """Unit of the values"""
+    resolution: str
+    """Length of a bucket"""
+    aggregation: str
+    """How values are combined within a bucket and over assets"""
+    description: str
+    """Description of the category"""
+    provisional: bool | None = None
+    """True where awards count that are not settled yet; else left out"""
 
 
 class Schedule(ResponseStruct, RowsField):
@@ -1650,214 +2588,332 @@ class Schedule(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "schedule"
 
-    physical_asset_id: UUID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    units_power: str = "kW"  # The unit of the powers
+    physical_asset_id: UUID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    schedule: tuple[SchedulePoint, ...]
+    """Power by quarter-hour"""
+    units_power: str = "kW"
+    """The unit of the powers"""
 
 
 class ScheduleCut(ResponseStruct):
     """A period whose accepted power, summed over all blocks, will not fit when its gate closes, in kW."""
 
-    accepted_schedule: float  # Accepted power, kW; positive is export
-    adjusted_schedule: float  # Power that will be left of it, kW; positive is export
-    reason: str  # Reason of the cut
+    accepted_schedule: float
+    """Accepted power, kW; positive is export"""
+    adjusted_schedule: float
+    """Power that will be left of it, kW; positive is export"""
+    reason: str
+    """Reason of the cut"""
 
 
 class SchedulePoint(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    power: float  # kW; positive is export (discharging), negative is import (charging)
+    time: datetime
+    """Start of the quarter-hour"""
+    power: float
+    """kW; positive is export (discharging), negative is import (charging)"""
 
 
 class ScheduleVersion(ResponseStruct):
     """A version of the schedule. Its author is named to its organisation and the operator."""
 
-    version: int  # Number of the version, from 1
-    kind: str  # Allocation, schedule, carving or giving back of a block, or adjustment at the gate
-    accepted_at: datetime  # When this version was accepted
-    author_kind: str  # Kind of author: USER, API_KEY or SYSTEM
-    changes: tuple[BlockChange, ...]  # Periods that the version set, block by block
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
-    author_name: str | None = None  # Name of the author
-    block_id: UUID | None = None  # The block that was changed; null where it is not one block
+    version: int
+    """Number of the version, from 1"""
+    kind: str
+    """Allocation, schedule, carving or giving back of a block, or adjustment at the gate"""
+    accepted_at: datetime
+    """When this version was accepted"""
+    author_kind: str
+    """Kind of author: USER, API_KEY or SYSTEM"""
+    changes: tuple[BlockChange, ...]
+    """Periods that the version set, block by block"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
+    author_name: str | None = None
+    """Name of the author"""
+    block_id: UUID | None = None
+    """The block that was changed; null where it is not one block"""
 
 
 class ScheduledAsset(AssetSchedule, kw_only=True):
     """The asset after its schedule was accepted, the imbalance report, and the cuts that it has to expect."""
 
-    imbalance: Imbalance  # Imbalance at the end of life
-    expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
+    imbalance: Imbalance
+    """Imbalance at the end of life"""
+    expected_cuts: tuple[ExpectedCut, ...]
+    """Cuts expected at gate closure, in the order of time"""
 
 
 class ScheduledBlock(Block, kw_only=True):
     """The block after its schedule was accepted, the imbalance report, and the cuts that the asset has to expect."""
 
-    imbalance: Imbalance  # Imbalance at the end of life
-    expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
+    imbalance: Imbalance
+    """Imbalance at the end of life"""
+    expected_cuts: tuple[ExpectedCut, ...]
+    """Cuts expected at gate closure, in the order of time"""
 
 
 class SeriesDescription(ResponseStruct):
-    data_point_name: str  # Name of the category, the key under `data`
-    unit: str  # Unit of the values
-    resolution: str  # Length of a bucket
-    description: str  # Description of the category
-    aggregation: str | None = None  # Aggregate of the points of a bucket; null for raw points
+    data_point_name: str
+    """Name of the category, the key under `data`"""
+    unit: str
+    """Unit of the values"""
+    resolution: str
+    """Length of a bucket"""
+    description: str
+    """Description of the category"""
+    aggregation: str | None = None
+    """Aggregate of the points of a bucket; null for raw points"""
 
 
 class SeriesForecast(ResponseStruct):
     """The forecast of a series on one market day. That of DAY_AHEAD_DE_LU has the fields of the day-ahead forecast."""
 
-    series: str  # Name of the series
-    delivery_day: date  # Market day: a calendar day in Europe/Berlin
-    made_at: datetime | None = None  # Nothing that was published after this instant is in it
-    values: tuple[ForecastBand, ...] = ()  # By quarter-hour; of capacity by four-hour block
-    known_until: datetime | None = None  # Of DAY_AHEAD_DE_LU: prices from this instant on were not used
-    published_at: datetime | None = None  # Of DAY_AHEAD_DE_LU: when it was published; null: computed on request
-    forecast: tuple[ForecastPoint, ...] = ()  # Of DAY_AHEAD_DE_LU: by quarter-hour
+    series: str
+    """Name of the series"""
+    delivery_day: date
+    """Market day: a calendar day in Europe/Berlin"""
+    made_at: datetime | None = None
+    """Nothing that was published after this instant is in it"""
+    values: tuple[ForecastBand, ...] = ()
+    """By quarter-hour; of capacity by four-hour block"""
+    known_until: datetime | None = None
+    """Of DAY_AHEAD_DE_LU: prices from this instant on were not used"""
+    published_at: datetime | None = None
+    """Of DAY_AHEAD_DE_LU: when it was published; null: computed on request"""
+    forecast: tuple[ForecastPoint, ...] = ()
+    """Of DAY_AHEAD_DE_LU: by quarter-hour"""
 
 
 class SeriesPoint(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    value: float | None = None  # Value, in the category's unit; null where there is none
+    time: datetime
+    """Start of the quarter-hour"""
+    value: float | None = None
+    """Value, in the category's unit; null where there is none"""
 
 
 class ServiceIndex(ResponseStruct):
     """Where to go from the service's address."""
 
-    name: str  # Name of the service
-    version: str  # Release of the service
-    environment: str  # production or sandbox
-    documentation: str  # Path of the rendered interface
-    interface: str  # Path of the OpenAPI document
-    console: str  # Path of the console
-    health: str  # Path of the readiness check
+    name: str
+    """Name of the service"""
+    version: str
+    """Release of the service"""
+    environment: str
+    """production or sandbox"""
+    documentation: str
+    """Path of the rendered interface"""
+    interface: str
+    """Path of the OpenAPI document"""
+    console: str
+    """Path of the console"""
+    health: str
+    """Path of the readiness check"""
 
 
 class SessionEntry(ResponseStruct):
     """Where the caller is signed in."""
 
-    id: UUID  # Its identifier
-    kind: str  # TOKEN: sign-in of an API client; CONSOLE: session of the web console
-    created_at: datetime  # When it was created
-    last_used_at: datetime  # When it was last used, to within five minutes
-    current: bool  # Whether this request belongs to it
-    network: str | None = None  # Network address of the sign-in
-    user_agent: str | None = None  # `User-Agent` of the sign-in
+    id: UUID
+    """Its identifier"""
+    kind: str
+    """TOKEN: sign-in of an API client; CONSOLE: session of the web console"""
+    created_at: datetime
+    """When it was created"""
+    last_used_at: datetime
+    """When it was last used, to within five minutes"""
+    current: bool
+    """Whether this request belongs to it"""
+    network: str | None = None
+    """Network address of the sign-in"""
+    user_agent: str | None = None
+    """`User-Agent` of the sign-in"""
 
 
 class ShadowPrices(ResponseStruct):
     """The marginal value of each limit over the whole window."""
 
-    charge_power: float  # EUR for one more kW of charge power in all periods
-    discharge_power: float  # EUR for one more kW of discharge power in all periods
-    energy_capacity: float  # EUR for one more kWh of energy capacity
-    stored_energy: tuple[StoredEnergyPrice, ...]  # Value of stored energy by quarter-hour, EUR/MWh
-    cycles: tuple[CyclePrice, ...]  # EUR for one more kWh of discharge, by market day or year
-    end_state_of_charge: float  # EUR for one kWh less that must be left at the end
+    charge_power: float
+    """EUR for one more kW of charge power in all periods"""
+    discharge_power: float
+    """EUR for one more kW of discharge power in all periods"""
+    energy_capacity: float
+    """EUR for one more kWh of energy capacity"""
+    stored_energy: tuple[StoredEnergyPrice, ...]
+    """Value of stored energy by quarter-hour, EUR/MWh"""
+    cycles: tuple[CyclePrice, ...]
+    """EUR for one more kWh of discharge, by market day or year"""
+    end_state_of_charge: float
+    """EUR for one kWh less that must be left at the end"""
 
 
 class ShareUsage(ResponseStruct):
     """One share of an organisation and its use."""
 
-    share: str  # Name of the share, as in `share` of a 429
-    used: int  # Amount used
-    unit: str  # Unit of `used` and `limit`
-    counted: str  # PLATFORM: over all replicas; REPLICA: by the replica that answered
-    limit: int | None = None  # Size of the share; null: no limit
-    per_minute: int | None = None  # Amount that comes back each minute; null where it does not
-    per_user: int | None = None  # Most for one member; null without such a limit
-    waiting: int | None = None  # Number that waits; null where nothing queues
-    max_waiting: int | None = None  # Most that may wait; null where nothing queues
-    as_of: datetime | None = None  # When it was counted; null: now
+    share: str
+    """Name of the share, as in `share` of a 429"""
+    used: int
+    """Amount used"""
+    unit: str
+    """Unit of `used` and `limit`"""
+    counted: str
+    """PLATFORM: over all replicas; REPLICA: by the replica that answered"""
+    limit: int | None = None
+    """Size of the share; null: no limit"""
+    per_minute: int | None = None
+    """Amount that comes back each minute; null where it does not"""
+    per_user: int | None = None
+    """Most for one member; null without such a limit"""
+    waiting: int | None = None
+    """Number that waits; null where nothing queues"""
+    max_waiting: int | None = None
+    """Most that may wait; null where nothing queues"""
+    as_of: datetime | None = None
+    """When it was counted; null: now"""
 
 
 class Signal(ResponseStruct):
-    name: str  # Name of the signal
-    unit: str  # Unit of the values; empty for a signal that is not a standard one
-    kind: str  # GAUGE: goes up and down; COUNTER: only up; STATE: holds until it changes
-    description: str  # Description of the signal
-    first: datetime  # Time of the first point
-    last: datetime  # Time of the last point
+    name: str
+    """Name of the signal"""
+    unit: str
+    """Unit of the values; empty for a signal that is not a standard one"""
+    kind: str
+    """GAUGE: goes up and down; COUNTER: only up; STATE: holds until it changes"""
+    description: str
+    """Description of the signal"""
+    first: datetime
+    """Time of the first point"""
+    last: datetime
+    """Time of the last point"""
 
 
 class SignalSum(ResponseStruct):
     """Energies in kWh and cycles are there only for signals that are a power."""
 
-    unit: str  # Unit of the values
-    count: int  # Number of points
-    sum: float | None = None  # Sum of the values, in the signal's unit
-    min: float | None = None  # Least value, in the signal's unit
-    max: float | None = None  # Greatest value, in the signal's unit
-    mean: float | None = None  # Mean value, in the signal's unit
-    energy_charged: float | None = None  # Energy charged, kWh
-    energy_discharged: float | None = None  # Energy discharged, kWh
-    energy_net: float | None = None  # Energy discharged less energy charged, kWh
-    cycles: float | None = None  # Full cycles: energy discharged ÷ the energy capacity in force at the start
+    unit: str
+    """Unit of the values"""
+    count: int
+    """Number of points"""
+    sum: float | None = None
+    """Sum of the values, in the signal's unit"""
+    min: float | None = None
+    """Least value, in the signal's unit"""
+    max: float | None = None
+    """Greatest value, in the signal's unit"""
+    mean: float | None = None
+    """Mean value, in the signal's unit"""
+    energy_charged: float | None = None
+    """Energy charged, kWh"""
+    energy_discharged: float | None = None
+    """Energy discharged, kWh"""
+    energy_net: float | None = None
+    """Energy discharged less energy charged, kWh"""
+    cycles: float | None = None
+    """Full cycles: energy discharged ÷ the energy capacity in force at the start"""
 
 
 class SignedIn(ResponseStruct):
     """A pair of tokens, in the words of OAuth 2."""
 
-    access_token: str = msgspec.field(name="access_token")  # Sent as `Authorization: Bearer …`
-    expires_in: int = msgspec.field(name="expires_in")  # Lifetime of the access token, seconds
-    refresh_token: str  # Obtains the next pair of tokens, once
-    scope: str  # The permissions, separated by spaces
-    token_type: str = msgspec.field(default="Bearer", name="token_type")  # Scheme of the `Authorization` header
+    access_token: str = msgspec.field(name="access_token")
+    """Sent as `Authorization: Bearer …`"""
+    expires_in: int = msgspec.field(name="expires_in")
+    """Lifetime of the access token, seconds"""
+    refresh_token: str
+    """Obtains the next pair of tokens, once"""
+    scope: str
+    """The permissions, separated by spaces"""
+    token_type: str = msgspec.field(default="Bearer", name="token_type")
+    """Scheme of the `Authorization` header"""
 
 
 class Simulator(ResponseStruct):
-    running: bool  # Whether the simulated world moves
-    seed: int  # Seed of the random numbers of market days to come
-    speed: float  # Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-    now: datetime  # Time of the platform's clock
-    history_complete: bool  # Whether the simulated past has reached the present
-    progress: float  # Share of the simulated past that is done, 0 to 1
-    history_seconds_left: int | None = None  # Estimated real seconds until history is complete, once known
-    fault: str | None = None  # Why the simulated world does not move, where no simulator is signed in
+    running: bool
+    """Whether the simulated world moves"""
+    seed: int
+    """Seed of the random numbers of market days to come"""
+    speed: float
+    """Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour"""
+    now: datetime
+    """Time of the platform's clock"""
+    history_complete: bool
+    """Whether the simulated past has reached the present"""
+    progress: float
+    """Share of the simulated past that is done, 0 to 1"""
+    history_seconds_left: int | None = None
+    """Estimated real seconds until history is complete, once known"""
+    fault: str | None = None
+    """Why the simulated world does not move, where no simulator is signed in"""
 
 
 class SimulatorStep(ResponseStruct):
     """The quarter-hour at which the clock waits, and what the simulator needs to know for it."""
 
-    world: int  # Number of the world in this sandbox: each reset begins another
-    seed: int  # Seed of the random numbers of market days to come
-    start: datetime  # Start of this world
-    now: datetime  # Time of the platform's clock
-    speed: float  # Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-    history_complete: bool  # Whether the simulated past has reached the present
-    hurrying: bool  # Whether the clock runs as fast as it can instead of at `speed`
-    step: datetime | None = None  # Quarter-hour that awaits the simulator; null where none does
-    hurries_until: datetime | None = None  # Quarter-hour up to which time hurries; null where it does not
-    memory: Record | None = None  # State stored with the last step, where the request reports none as done
+    world: int
+    """Number of the world in this sandbox: each reset begins another"""
+    seed: int
+    """Seed of the random numbers of market days to come"""
+    start: datetime
+    """Start of this world"""
+    now: datetime
+    """Time of the platform's clock"""
+    speed: float
+    """Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour"""
+    history_complete: bool
+    """Whether the simulated past has reached the present"""
+    hurrying: bool
+    """Whether the clock runs as fast as it can instead of at `speed`"""
+    step: datetime | None = None
+    """Quarter-hour that awaits the simulator; null where none does"""
+    hurries_until: datetime | None = None
+    """Quarter-hour up to which time hurries; null where it does not"""
+    memory: Record | None = None
+    """State stored with the last step, where the request reports none as done"""
 
 
 class SiteMetadata(ResponseStruct):
     """The location of the asset."""
 
-    extra: dict[str, str] | None = None  # Further fields of your own, text by name
-    coordinates: Coordinates | None = None  # Location, WGS 84
-    street: str | None = None  # Street and number
-    postcode: str | None = None  # Postal code
-    city: str | None = None  # Town
-    country: str | None = None  # ISO 3166 code of the country
-    altitude_m: float | None = None  # Metres above the sea
+    extra: dict[str, str] | None = None
+    """Further fields of your own, text by name"""
+    coordinates: Coordinates | None = None
+    """Location, WGS 84"""
+    street: str | None = None
+    """Street and number"""
+    postcode: str | None = None
+    """Postal code"""
+    city: str | None = None
+    """Town"""
+    country: str | None = None
+    """ISO 3166 code of the country"""
+    altitude_m: float | None = None
+    """Metres above the sea"""
 
 
 class StageOrder(ResponseStruct):
     """The order of one asset at a stage."""
 
-    virtual_asset_id: UUID  # The virtual asset
-    order_id: UUID  # The order
-    status: str  # Status of the order
-    problem: OrderProblem | None = None  # Reason that part of it was not carried out on the asset
+    virtual_asset_id: UUID
+    """The virtual asset"""
+    order_id: UUID
+    """The order"""
+    status: str
+    """Status of the order"""
+    problem: OrderProblem | None = None
+    """Reason that part of it was not carried out on the asset"""
 
 
 class StateOfCharge(ResponseStruct):
     """At the start of the quarter-hour."""
 
-    time: datetime  # Start of the quarter-hour
-    state_of_charge_percentage: float  # At the start of the quarter-hour, 0 to 100
+    time: datetime
+    """Start of the quarter-hour"""
+    state_of_charge_percentage: float
+    """At the start of the quarter-hour, 0 to 100"""
 
 
 class StateOfEnergy(ResponseStruct):
@@ -1865,10 +2921,14 @@ class StateOfEnergy(ResponseStruct):
     its gate closes. `unexplainedEnergy` is there where settled activations moved more than the store could give (above
     0) or take (below 0)."""
 
-    time: datetime  # Start of the quarter-hour
-    energy: float  # Stored energy at the start of the quarter-hour, kWh
-    expected_cut: ScheduleCut | None = None  # Cut of this period that is expected at gate closure
+    time: datetime
+    """Start of the quarter-hour"""
+    energy: float
+    """Stored energy at the start of the quarter-hour, kWh"""
+    expected_cut: ScheduleCut | None = None
+    """Cut of this period that is expected at gate closure"""
     unexplained_energy: float | None = None
+    """Activated beyond the store, kWh: above 0 was not in it, below 0 had no room"""
 
 
 class Statement(ResponseStruct, RowsField):
@@ -1876,40 +2936,63 @@ class Statement(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "lines"
 
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    lines: tuple[StatementLine, ...]  # By time, line and counterparty; zeros are left out
-    total: Decimal  # Sum of all lines, EUR; positive is received
-    assumed_energy: float  # Unmeasured energy that counts as dispatched, charged and discharged added up, MWh
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    lines: tuple[StatementLine, ...]
+    """By time, line and counterparty; zeros are left out"""
+    total: Decimal
+    """Sum of all lines, EUR; positive is received"""
+    assumed_energy: float
+    """Unmeasured energy that counts as dispatched, charged and discharged added up, MWh"""
 
 
 class StatementFigures(ResponseStruct):
     """The figures of the month for an investor. None of it is part of an amount."""
 
-    assets: tuple[AssetMonth, ...]  # Batteries, then virtual ones, by name
-    rated_power: float  # Time-weighted rated power of its virtual assets and of its batteries not behind them, MW
-    earned: float | None = None  # Sum of what its assets earned, EUR
+    assets: tuple[AssetMonth, ...]
+    """Batteries, then virtual ones, by name"""
+    rated_power: float
+    """Time-weighted rated power of its virtual assets and of its batteries not behind them, MW"""
+    earned: float | None = None
+    """Sum of what its assets earned, EUR"""
     net_per_mw: float | None = msgspec.field(default=None, name="netPerMW")
-    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")  # `earned` ÷ `ratedPower`, EUR/MW
-    availability_delivered: float | None = None  # Of all its batteries: delivered ÷ dispatched energy, 0 to 1
-    measured_share: float | None = None  # Share of the dispatched energy that was measured, 0 to 1
+    """Lines without corrections ÷ `ratedPower`, EUR/MW"""
+    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")
+    """`earned` ÷ `ratedPower`, EUR/MW"""
+    availability_delivered: float | None = None
+    """Of all its batteries: delivered ÷ dispatched energy, 0 to 1"""
+    measured_share: float | None = None
+    """Share of the dispatched energy that was measured, 0 to 1"""
 
 
 class StatementLine(ResponseStruct):
-    time: datetime  # Start of the bucket
-    line: str  # Kind of line: what is paid for
-    amount: Decimal  # EUR; positive is received, negative is paid
-    counterparty: str  # Other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE
-    assumed_energy: float | None = None  # Unmeasured energy behind the line that counts as dispatched, MWh
+    time: datetime
+    """Start of the bucket"""
+    line: str
+    """Kind of line: what is paid for"""
+    amount: Decimal
+    """EUR; positive is received, negative is paid"""
+    counterparty: str
+    """Other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE"""
+    assumed_energy: float | None = None
+    """Unmeasured energy behind the line that counts as dispatched, MWh"""
 
 
 class StatementRun(ResponseStruct):
-    id: UUID  # Its identifier
-    month: str  # Month of market days
-    status: str  # Status of the run
-    progress: float  # Share of the run that is done, 0 to 1
-    as_of: datetime | None = None  # Facts recorded up to this instant count
-    fault: str | None = None  # Why it failed; left out where it did not
+    id: UUID
+    """Its identifier"""
+    month: str
+    """Month of market days"""
+    status: str
+    """Status of the run"""
+    progress: float
+    """Share of the run that is done, 0 to 1"""
+    as_of: datetime | None = None
+    """Facts recorded up to this instant count"""
+    fault: str | None = None
+    """Why it failed; left out where it did not"""
 
 
 class StatementSummary(ResponseStruct, RowsField):
@@ -1917,62 +3000,93 @@ class StatementSummary(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "lines"
 
-    months: tuple[str, ...]  # The issued months that start in the window
-    lines: tuple[PartyLine, ...]  # By line and party; zeros are left out
-    totals: tuple[LineTotal, ...]  # Sum of each line over all parties: zero
-    balanced: bool  # Whether each line adds up to zero
+    months: tuple[str, ...]
+    """The issued months that start in the window"""
+    lines: tuple[PartyLine, ...]
+    """By line and party; zeros are left out"""
+    totals: tuple[LineTotal, ...]
+    """Sum of each line over all parties: zero"""
+    balanced: bool
+    """Whether each line adds up to zero"""
 
 
 class StoredEnergyPrice(ResponseStruct):
-    time: datetime  # Start of the quarter-hour
-    value: float  # Value of one more MWh in store at the end of the period, EUR/MWh
+    time: datetime
+    """Start of the quarter-hour"""
+    value: float
+    """Value of one more MWh in store at the end of the period, EUR/MWh"""
 
 
 class TechnicalMetadata(ResponseStruct):
     """Components of the asset."""
 
-    extra: dict[str, str] | None = None  # Further fields of your own, text by name
-    manufacturer: str | None = None  # Manufacturer of the battery
-    model: str | None = None  # Model of the battery
-    chemistry: str | None = None  # The cells' chemistry
-    inverter_manufacturer: str | None = None  # Manufacturer of the inverters
-    inverter_model: str | None = None  # Model of the inverters
-    inverter_count: int | None = None  # Number of inverters
-    module_count: int | None = None  # Number of modules
-    installed_energy: float | None = None  # Energy capacity as built, kWh
-    warranty_until: date | None = None  # The last day of the warranty
-    firmware_version: str | None = None  # Version of the controller's software
+    extra: dict[str, str] | None = None
+    """Further fields of your own, text by name"""
+    manufacturer: str | None = None
+    """Manufacturer of the battery"""
+    model: str | None = None
+    """Model of the battery"""
+    chemistry: str | None = None
+    """The cells' chemistry"""
+    inverter_manufacturer: str | None = None
+    """Manufacturer of the inverters"""
+    inverter_model: str | None = None
+    """Model of the inverters"""
+    inverter_count: int | None = None
+    """Number of inverters"""
+    module_count: int | None = None
+    """Number of modules"""
+    installed_energy: float | None = None
+    """Energy capacity as built, kWh"""
+    warranty_until: date | None = None
+    """The last day of the warranty"""
+    firmware_version: str | None = None
+    """Version of the controller's software"""
 
 
 class TollingContract(RecordedFact, kw_only=True):
-    contract_id: str  # Number of the contract, unique for its asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    annual_price: Decimal  # EUR per MW of rated power and year
+    contract_id: str
+    """Number of the contract, unique for its asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    annual_price: Decimal
+    """EUR per MW of rated power and year"""
 
 
 class TradedVolumes(ResponseStruct):
-    bought: float  # Bought at the stage, MWh
-    sold: float  # Sold at the stage, MWh
+    bought: float
+    """Bought at the stage, MWh"""
+    sold: float
+    """Sold at the stage, MWh"""
 
 
 class Trip(ResponseStruct):
     """A purchase and the sale that lives on it, first in, first out. Without `bought` the sale is of what was in store
     before; without `sold` the energy stays there."""
 
-    gain: float  # After losses, fee and wear, EUR
-    limited_by: tuple[str, ...]  # Limits that keep it from being larger; nothing but prices where it is empty
-    bought: TripLeg | None = None  # The purchase; null: the energy was in store before
-    sold: TripLeg | None = None  # The sale; null: the energy stays in store
+    gain: float
+    """After losses, fee and wear, EUR"""
+    limited_by: tuple[str, ...]
+    """Limits that keep it from being larger; nothing but prices where it is empty"""
+    bought: TripLeg | None = None
+    """The purchase; null: the energy was in store before"""
+    sold: TripLeg | None = None
+    """The sale; null: the energy stays in store"""
 
 
 class TripLeg(ResponseStruct):
     """Energy at the grid, and its mean price."""
 
-    start: datetime  # Start of its first quarter-hour
-    end: datetime  # End of its last quarter-hour
-    energy: float  # Energy at the grid, kWh
-    price: float  # Mean price, EUR/MWh
+    start: datetime
+    """Start of its first quarter-hour"""
+    end: datetime
+    """End of its last quarter-hour"""
+    energy: float
+    """Energy at the grid, kWh"""
+    price: float
+    """Mean price, EUR/MWh"""
 
 
 class UnavailabilityPreview(ResponseStruct):
@@ -1980,11 +3094,17 @@ class UnavailabilityPreview(ResponseStruct):
     `unreachableEnergy` is the most of what the battery is planned to store that it cannot reach meanwhile; left out
     where nothing is planned."""
 
-    free: float  # Part of the loss that no holder bears, in the direction that is hit harder, kW
-    cut: float  # Part of the loss that holders bear, at the worst instant, kW
-    holders: tuple[HolderPreview, ...]  # Holders of capacity at that instant, with what they would keep
-    expected_cuts: tuple[PreviewedCut, ...]  # Cuts that gate closure would make, asset by asset in the order of time
+    free: float
+    """Part of the loss that no holder bears, in the direction that is hit harder, kW"""
+    cut: float
+    """Part of the loss that holders bear, at the worst instant, kW"""
+    holders: tuple[HolderPreview, ...]
+    """Holders of capacity at that instant, with what they would keep"""
+    expected_cuts: tuple[PreviewedCut, ...]
+    """Cuts that gate closure would make, asset by asset in the order of time"""
     unreachable_energy: float | None = None
+    """The most of what the battery is planned to store that it cannot reach meanwhile, kWh; left out where nothing is
+    planned"""
 
 
 class Usage(ResponseStruct, RowsField):
@@ -1992,29 +3112,46 @@ class Usage(ResponseStruct, RowsField):
 
     rows_field: ClassVar = "shares"
 
-    organisation_id: UUID  # The organisation
-    shares: tuple[ShareUsage, ...]  # Every share with its use
+    organisation_id: UUID
+    """The organisation"""
+    shares: tuple[ShareUsage, ...]
+    """Every share with its use"""
 
 
 class User(ResponseStruct):
-    id: UUID  # Its identifier
-    username: str  # User name, unique whatever the case of its letters
-    display_name: str  # Name of the person, for display
-    organisation_id: UUID  # The organisation
-    role: str  # Role of the member, a bundle of permissions
-    permissions: tuple[str, ...]  # Permissions, as `Action:resource` words
-    has_second_factor: bool  # Whether signing in asks for a one-time code
-    must_enrol_second_factor: bool  # Whether the organisation requires a second factor that the user lacks
+    id: UUID
+    """Its identifier"""
+    username: str
+    """User name, unique whatever the case of its letters"""
+    display_name: str
+    """Name of the person, for display"""
+    organisation_id: UUID
+    """The organisation"""
+    role: str
+    """Role of the member, a bundle of permissions"""
+    permissions: tuple[str, ...]
+    """Permissions, as `Action:resource` words"""
+    has_second_factor: bool
+    """Whether signing in asks for a one-time code"""
+    must_enrol_second_factor: bool
+    """Whether the organisation requires a second factor that the user lacks"""
 
 
 class Valuation(ResponseStruct):
-    p10: float  # 10th percentile, EUR for the whole delivery window
-    p50: float  # 50th percentile, EUR for the whole delivery window
-    p90: float  # 90th percentile, EUR for the whole delivery window
-    mean: float  # Mean, EUR for the whole delivery window
-    per_mw_per_year: float = msgspec.field(name="perMWPerYear")  # Mean per MW and 365 days, EUR/MW
-    calibration: Calibration  # Accuracy of the method on past windows
-    as_of: datetime  # Prices from this instant on were not used
+    p10: float
+    """10th percentile, EUR for the whole delivery window"""
+    p50: float
+    """50th percentile, EUR for the whole delivery window"""
+    p90: float
+    """90th percentile, EUR for the whole delivery window"""
+    mean: float
+    """Mean, EUR for the whole delivery window"""
+    per_mw_per_year: float = msgspec.field(name="perMWPerYear")
+    """Mean per MW and 365 days, EUR/MW"""
+    calibration: Calibration
+    """Accuracy of the method on past windows"""
+    as_of: datetime
+    """Prices from this instant on were not used"""
 
 
 class VirtualAsset(ResponseStruct):
@@ -2022,84 +3159,143 @@ class VirtualAsset(ResponseStruct):
     `imbalanceCharge` and `imbalanceDischarge` (kWh) are what its schedules lack to, or have beyond, the target at its
     end; never both."""
 
-    id: UUID  # Its identifier
-    organisation_id: UUID  # Organisation that holds it
-    name: str  # Name of the virtual asset
-    created_at: datetime  # When it was created
-    start: datetime  # Start of life, inclusive
-    end: datetime  # End of life, exclusive
-    delivery_zone: str  # Control area in which it delivers
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    available_energy_capacity: float  # Energy capacity available now, or at the nearer end of life, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    dispatch_gate_closure_seconds: int  # Seconds before a period at which its schedule becomes final
-    initial_state_of_charge_percentage: float  # At the start of life, 0 to 100
-    final_soc_tolerance: float  # Allowed deviation at the end, as a ratio of the energy capacity
-    end_state_of_charge_percentage: float  # State of charge at the end of life, 0 to 100
-    imbalance_charge: float  # Energy missing at the end of life, to be charged, kWh
-    imbalance_discharge: float  # Energy left over at the end of life, to be discharged, kWh
-    feedback: str  # How to balance the end of life, in a sentence
-    block_ids: tuple[UUID, ...]  # All its blocks
-    block_metadata: tuple[BlockSummary, ...]  # Its blocks in short, in the order of their start
-    backing: tuple[Backing, ...]  # Physical assets behind it, each with its share
-    portfolio_id: UUID | None = None  # Its portfolio; null where it is in none
-    eic_code: str | None = None  # Energy Identification Code, 16 characters with its check character
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year
-    ramp_rate: float | None = None  # Greatest change of power, kW per second
-    auction_id: UUID | None = None  # The auction in which it was won; left out for a direct allocation
-    units_power: str = "kW"  # The unit of the powers
-    units_energy: str = "kWh"  # The unit of the energies
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """Organisation that holds it"""
+    name: str
+    """Name of the virtual asset"""
+    created_at: datetime
+    """When it was created"""
+    start: datetime
+    """Start of life, inclusive"""
+    end: datetime
+    """End of life, exclusive"""
+    delivery_zone: str
+    """Control area in which it delivers"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    available_energy_capacity: float
+    """Energy capacity available now, or at the nearer end of life, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    dispatch_gate_closure_seconds: int
+    """Seconds before a period at which its schedule becomes final"""
+    initial_state_of_charge_percentage: float
+    """At the start of life, 0 to 100"""
+    final_soc_tolerance: float
+    """Allowed deviation at the end, as a ratio of the energy capacity"""
+    end_state_of_charge_percentage: float
+    """State of charge at the end of life, 0 to 100"""
+    imbalance_charge: float
+    """Energy missing at the end of life, to be charged, kWh"""
+    imbalance_discharge: float
+    """Energy left over at the end of life, to be discharged, kWh"""
+    feedback: str
+    """How to balance the end of life, in a sentence"""
+    block_ids: tuple[UUID, ...]
+    """All its blocks"""
+    block_metadata: tuple[BlockSummary, ...]
+    """Its blocks in short, in the order of their start"""
+    backing: tuple[Backing, ...]
+    """Physical assets behind it, each with its share"""
+    portfolio_id: UUID | None = None
+    """Its portfolio; null where it is in none"""
+    eic_code: str | None = None
+    """Energy Identification Code, 16 characters with its check character"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year"""
+    ramp_rate: float | None = None
+    """Greatest change of power, kW per second"""
+    auction_id: UUID | None = None
+    """The auction in which it was won; left out for a direct allocation"""
+    units_power: str = "kW"
+    """The unit of the powers"""
+    units_energy: str = "kWh"
+    """The unit of the energies"""
 
 
 class Volume(ResponseStruct):
     """The missing capacity: energy in kWh, power in kW."""
 
-    energy_capacity: float  # Missing energy capacity, kWh
-    power_capacity: PowerCapacity  # Missing power by direction, kW
+    energy_capacity: float
+    """Missing energy capacity, kWh"""
+    power_capacity: PowerCapacity
+    """Missing power by direction, kW"""
 
 
 class Webhook(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    url: str  # Address that gets the calls: https, public; in the sandbox also http and this machine
-    types: tuple[str, ...]  # Types of events that are sent; an empty list means every type
-    enabled: bool  # Whether calls are made
-    created_at: datetime  # When it was created
-    updated_at: datetime  # When it was last changed
-    description: str | None = None  # Description in words
-    disabled_at: datetime | None = None  # When it was disabled; null while it is enabled
-    disabled_because: str | None = None  # Why the service disabled it; null where a person did
-    previous_secret_expires_at: datetime | None = None  # Until when the old secret still signs as well
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    url: str
+    """Address that gets the calls: https, public; in the sandbox also http and this machine"""
+    types: tuple[str, ...]
+    """Types of events that are sent; an empty list means every type"""
+    enabled: bool
+    """Whether calls are made"""
+    created_at: datetime
+    """When it was created"""
+    updated_at: datetime
+    """When it was last changed"""
+    description: str | None = None
+    """Description in words"""
+    disabled_at: datetime | None = None
+    """When it was disabled; null while it is enabled"""
+    disabled_because: str | None = None
+    """Why the service disabled it; null where a person did"""
+    previous_secret_expires_at: datetime | None = None
+    """Until when the old secret still signs as well"""
 
 
 class WebhookWithSecret(Webhook, kw_only=True):
-    secret: str  # Signs the calls; shown only now
+    secret: str
+    """Signs the calls; shown only now"""
 
 
 class WholesaleTrade(RecordedFact, kw_only=True):
-    trade_id: str  # Number of the trade at the exchange
-    time: datetime  # Start of the delivery period
-    side: str  # BUY: import; SELL: export
-    volume: Decimal  # Traded energy, MWh
-    price: Decimal  # EUR/MWh
-    market: str  # Market in which it was traded: DAY_AHEAD, INTRADAY_AUCTION, INTRADAY_CONTINUOUS or OTC
-    executed_at: datetime | None = None  # When the trade was made; null where it is not known
-    stage: str | None = None  # Stage of the delivery day
+    trade_id: str
+    """Number of the trade at the exchange"""
+    time: datetime
+    """Start of the delivery period"""
+    side: str
+    """BUY: import; SELL: export"""
+    volume: Decimal
+    """Traded energy, MWh"""
+    price: Decimal
+    """EUR/MWh"""
+    market: str
+    """Market in which it was traded: DAY_AHEAD, INTRADAY_AUCTION, INTRADAY_CONTINUOUS or OTC"""
+    executed_at: datetime | None = None
+    """When the trade was made; null where it is not known"""
+    stage: str | None = None
+    """Stage of the delivery day"""
 
 
 class ZoneQuarter(ResponseStruct):
     """The schedules of a zone's virtual assets in one quarter-hour, netted and unserved power."""
 
-    time: datetime  # Start of the quarter-hour
-    scheduled_export: float  # Power of the virtual assets that export, kW
-    scheduled_import: float  # Power of the virtual assets that import, kW
-    netted: float  # Exports netted against as much of imports, kW
-    dispatched: float  # Power of the batteries for the virtual assets, kW; positive is export
-    unserved: float  # Power that no battery could serve, kW; positive was to be exported
+    time: datetime
+    """Start of the quarter-hour"""
+    scheduled_export: float
+    """Power of the virtual assets that export, kW"""
+    scheduled_import: float
+    """Power of the virtual assets that import, kW"""
+    netted: float
+    """Exports netted against as much of imports, kW"""
+    dispatched: float
+    """Power of the batteries for the virtual assets, kW; positive is export"""
+    unserved: float
+    """Power that no battery could serve, kW; positive was to be exported"""
 
 
 Me = User

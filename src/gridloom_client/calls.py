@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial, wraps
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
 from gridloom_client.effects import Steps
+from gridloom_client.errors import GridloomError
 from gridloom_client.frames import Rows, Shape, Tabular, TimeZone
 from gridloom_client.session import ClientSession
 from gridloom_client.transport import AsyncTransport, SyncTransport
@@ -127,6 +129,125 @@ class AsyncMethod(BoundMethod[P, T]):
         return await self._runner.run(self._table_steps(*args, **kwargs))
 
 
+def end_tracebacks(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call, whose errors show the caller's own lines alone: what is below them is the same for every error."""
+
+    @wraps(call)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except GridloomError as error:
+            raise error.with_traceback(None) from None
+
+    return run
+
+
+def end_awaited_tracebacks(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of a coroutine function."""
+
+    @wraps(call)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await call(*args, **kwargs)
+        except GridloomError as error:
+            raise error.with_traceback(None) from None
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Tabular, Generic[T]):
+    """A page of a collection; as a table, its items."""
+
+    items: Rows[T]
+    _follow: Callable[[], Page[T]] | None = field(repr=False)
+
+    @property
+    def is_last(self) -> bool:
+        return self._follow is None
+
+    def next(self) -> Page[T] | None:
+        """The page after this one, fetched now; None after the last."""
+        return None if self._follow is None else self._follow()
+
+    def _make_table(self) -> pyarrow.Table:
+        return self.items._make_table()
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncPage(Tabular, Generic[T]):
+    """A page of a collection; as a table, its items."""
+
+    items: Rows[T]
+    _follow: Callable[[], Awaitable[AsyncPage[T]]] | None = field(repr=False)
+
+    @property
+    def is_last(self) -> bool:
+        return self._follow is None
+
+    async def next(self) -> AsyncPage[T] | None:
+        """The page after this one, fetched now; None after the last."""
+        return None if self._follow is None else await self._follow()
+
+    def _make_table(self) -> pyarrow.Table:
+        return self.items._make_table()
+
+
+class CallableCollection(Protocol[P, T]):
+    """The part of a collection that a bound method uses."""
+
+    full_name: str
+
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request: ...
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]: ...
+    def page(self, exchange: ClientSession, request: Request) -> Steps[tuple[Rows[T], Request | None]]: ...
+    def name_errors(self, steps: Steps[Any]) -> Steps[Any]: ...
+
+
+class SyncCollection(Generic[P, T]):
+    """A collection of a blocking client: its items are iterated, or fetched a page at a time."""
+
+    def __init__(self, collection: CallableCollection[P, T], exchange: ClientSession, runner: SyncTransport) -> None:
+        self._collection, self._exchange, self._runner = collection, exchange, runner
+        self.request = collection.request
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ItemIterator[T]:
+        collection = self._collection
+        steps = collection.name_errors(collection.items(self._exchange, self.request(*args, **kwargs)))
+        return ItemIterator(self._runner.iterate(steps), collection.full_name)
+
+    def page(self, *args: P.args, **kwargs: P.kwargs) -> Page[T]:
+        """The first page of as many items as `page_size` says; its `next()` is the one after."""
+        return self._fetch_page(self.request(*args, **kwargs))
+
+    def _fetch_page(self, request: Request) -> Page[T]:
+        steps = self._collection.name_errors(self._collection.page(self._exchange, request))
+        items, following = self._runner.run(steps)
+        return Page(items, None if following is None else partial(self._fetch_page, following))
+
+
+class AsyncCollection(Generic[P, T]):
+    """A collection of an awaiting client: its items are iterated, or fetched a page at a time."""
+
+    def __init__(self, collection: CallableCollection[P, T], exchange: ClientSession, runner: AsyncTransport) -> None:
+        self._collection, self._exchange, self._runner = collection, exchange, runner
+        self.request = collection.request
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> AsyncItemIterator[T]:
+        collection = self._collection
+        steps = collection.name_errors(collection.items(self._exchange, self.request(*args, **kwargs)))
+        return AsyncItemIterator(self._runner.iterate(steps), collection.full_name)
+
+    async def page(self, *args: P.args, **kwargs: P.kwargs) -> AsyncPage[T]:
+        """The first page of as many items as `page_size` says; its `next()` is the one after."""
+        return await self._fetch_page(self.request(*args, **kwargs))
+
+    async def _fetch_page(self, request: Request) -> AsyncPage[T]:
+        steps = self._collection.name_errors(self._collection.page(self._exchange, request))
+        items, following = await self._runner.run(steps)
+        return AsyncPage(items, None if following is None else partial(self._fetch_page, following))
+
+
 class ItemIterator(Iterator[T], Tabular):
     """Items as they are fetched; as a table, all that are left."""
 
@@ -140,7 +261,10 @@ class ItemIterator(Iterator[T], Tabular):
         return f"<p>Items of <code>{self._name}</code>: iterate, or <code>.rows()</code> for all.</p>"
 
     def __next__(self) -> T:
-        return next(self._items)
+        try:
+            return next(self._items)
+        except GridloomError as error:
+            raise error.with_traceback(None) from None
 
     def close(self) -> None:
         """Stop here: a stream's connection is given back."""
@@ -150,7 +274,7 @@ class ItemIterator(Iterator[T], Tabular):
 
     def rows(self) -> Rows[T]:
         """All that are left."""
-        return Rows(self._items)
+        return Rows(self)
 
     def _make_table(self) -> pyarrow.Table:
         return self.rows()._make_table()
@@ -166,7 +290,10 @@ class AsyncItemIterator(AsyncIterator[T]):
         return f"<items of {self._name}: iterate, or await .rows(), .to_pandas(), .to_polars()>"
 
     async def __anext__(self) -> T:
-        item: T = await anext(self._items)
+        try:
+            item: T = await anext(self._items)
+        except GridloomError as error:
+            raise error.with_traceback(None) from None
         return item
 
     async def aclose(self) -> None:
@@ -175,7 +302,7 @@ class AsyncItemIterator(AsyncIterator[T]):
 
     async def rows(self) -> Rows[T]:
         """All that are left."""
-        return Rows([item async for item in self._items])
+        return Rows([item async for item in self])
 
     async def to_arrow(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> pyarrow.Table:
         return (await self.rows()).to_arrow(zone, shape)

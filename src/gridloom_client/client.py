@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import ssl
+from collections.abc import Mapping
 from functools import cache
 from types import TracebackType
-from typing import Any, Final, Generic, TypeAlias
+from typing import Any, Final, Generic, Self, TypeAlias
 
 import httpx2
 
@@ -90,6 +92,26 @@ class Resources(Generic[M]):
         self.statements: Statements[M] = Statements(exchange, runner)
         self.sandbox: Sandbox[M] = Sandbox(exchange, runner)
         self.platform: Platform[M] = Platform(exchange, runner)
+
+    def with_options(
+        self,
+        *,
+        timeout_s: float | None = None,
+        retries: RetryPolicy | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The same client for calls of another kind; what is left out stays as it is.
+
+        It shares connections and tokens with this one, and is closed with it.
+
+        Args:
+            timeout_s: How long to wait for an answer; of a stream, for its beginning
+            retries: How patient to be; `NEVER` sends a request once
+            headers: Headers of every request, such as `traceparent`
+        """
+        derived = copy.copy(self)
+        Resources.__init__(derived, self._exchange.with_options(timeout_s, retries, headers), self._runner)
+        return derived
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._runner.client.base_url)!r}, {self._exchange.caller})"

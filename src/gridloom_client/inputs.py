@@ -31,343 +31,544 @@ from gridloom_client.wire import ID
 class AfrrActivation(InputStruct):
     """Activated aFRR energy of one period and direction; key: asset, time and direction."""
 
-    time: datetime  # Start of the delivery period
-    direction: Direction  # POS: upward, discharging; NEG: downward, charging
-    volume: Number  # Activated energy, MWh, kept to the hundredth of a watt-hour
-    price: Number  # EUR/MWh, at most 2 decimals; positive is paid to the provider
-    asset_id: ID  # A virtual or a physical asset
+    time: datetime
+    """Start of the delivery period"""
+    direction: Direction
+    """POS: upward, discharging; NEG: downward, charging"""
+    volume: Number
+    """Activated energy, MWh, kept to the hundredth of a watt-hour"""
+    price: Number
+    """EUR/MWh, at most 2 decimals; positive is paid to the provider"""
+    asset_id: ID
+    """A virtual or a physical asset"""
 
 
 class AfrrCapacityAward(InputStruct):
     """Accepted aFRR capacity in a block and direction; key: asset, day and product."""
 
-    delivery_day: date | str  # Market day
-    product: str  # Product code, POS_00_04 to NEG_20_24
-    capacity: Number  # Awarded capacity, MW
-    price: Number  # EUR/MW per hour, at most 6 decimals; positive is paid to the provider
-    asset_id: ID  # A virtual or a physical asset
-    delivery_hours: Number | None = None  # Hours of delivery in the block; left out: its true length of 3, 4 or 5 hours
+    delivery_day: date | str
+    """Market day"""
+    product: str
+    """Product code, POS_00_04 to NEG_20_24"""
+    capacity: Number
+    """Awarded capacity, MW"""
+    price: Number
+    """EUR/MW per hour, at most 6 decimals; positive is paid to the provider"""
+    asset_id: ID
+    """A virtual or a physical asset"""
+    delivery_hours: Number | None = None
+    """Hours of delivery in the block; left out: its true length of 3, 4 or 5 hours"""
 
 
 class AssetSchedule(InputStruct):
     """The periods to replace of one asset, over all its wholesale blocks together."""
 
-    virtual_asset_id: ID  # The virtual asset
-    schedule: Sequence[Point]  # Power by quarter-hour
-    if_match: str | None = None  # The ETag of what it was made for
+    virtual_asset_id: ID
+    """The virtual asset"""
+    schedule: Sequence[Point]
+    """Power by quarter-hour"""
+    if_match: str | None = None
+    """The ETag of what it was made for"""
 
 
 class Award(InputStruct):
     """The accepted part of a reserve; the price in the unit of its bid."""
 
-    product: str  # Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24
-    accepted_capacity: float  # Accepted part of the offer, kW
-    price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals
+    product: str
+    """Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24"""
+    accepted_capacity: float
+    """Accepted part of the offer, kW"""
+    price: float
+    """FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals"""
 
 
 class Backing(InputStruct):
     """A physical asset and the share of the virtual one that it backs."""
 
-    physical_asset_id: ID  # The physical asset
-    share: float  # Share of the virtual battery, above 0 and at most 1; all sum to 1
+    physical_asset_id: ID
+    """The physical asset"""
+    share: float
+    """Share of the virtual battery, above 0 and at most 1; all sum to 1"""
 
 
 class BacktestBattery(InputStruct):
-    rated_power: float  # Rated power in both directions, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year, spent by a price of wear
+    rated_power: float
+    """Rated power in both directions, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year, spent by a price of wear"""
 
 
 class CapacityInterval(InputStruct):
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    unavailable_capacity: float  # Power that is missing, kW
-    available_capacity: float | None = None  # Power that stays available, kW
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    unavailable_capacity: float
+    """Power that is missing, kW"""
+    available_capacity: float | None = None
+    """Power that stays available, kW"""
 
 
 class CapacityPrice(InputStruct):
     """The expected price of a four-hour product."""
 
-    market: BalancingMarket  # Balancing product
-    start: datetime  # Start of the four-hour block
-    price: float  # EUR/MW per hour
+    market: BalancingMarket
+    """Balancing product"""
+    start: datetime
+    """Start of the four-hour block"""
+    price: float
+    """EUR/MW per hour"""
 
 
 class Coordinates(InputStruct):
     """WGS 84, in degrees."""
 
-    latitude: float  # Degrees north
-    longitude: float  # Degrees east
+    latitude: float
+    """Degrees north"""
+    longitude: float
+    """Degrees east"""
 
 
 class FcrAward(InputStruct):
     """Accepted FCR capacity in a block; key: asset, day and product."""
 
-    delivery_day: date | str  # Market day
-    product: str  # Product code, NEGPOS_00_04 to NEGPOS_20_24
-    capacity: Number  # Awarded capacity, MW
-    settlement_price: Number  # EUR/MW per hour, at most 6 decimals: the block's price ÷ its 3, 4 or 5 hours
-    asset_id: ID  # A virtual or a physical asset
-    delivery_hours: Number | None = None  # Hours of delivery in the block; left out: its true length of 3, 4 or 5 hours
+    delivery_day: date | str
+    """Market day"""
+    product: str
+    """Product code, NEGPOS_00_04 to NEGPOS_20_24"""
+    capacity: Number
+    """Awarded capacity, MW"""
+    settlement_price: Number
+    """EUR/MW per hour, at most 6 decimals: the block's price ÷ its 3, 4 or 5 hours"""
+    asset_id: ID
+    """A virtual or a physical asset"""
+    delivery_hours: Number | None = None
+    """Hours of delivery in the block; left out: its true length of 3, 4 or 5 hours"""
 
 
 class Item(InputStruct):
-    start: datetime  # Start of the delivery window, inclusive
-    end: datetime  # End of the delivery window, exclusive
-    delivery_zone: DeliveryZone  # Control area in which it delivers
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    initial_soc: float | None = None  # State of charge at the start, as a ratio of the energy capacity
-    last_soc_target: float | None = None  # Target state of charge at the end, as a ratio of the energy capacity
-    final_soc_tolerance: float | None = None  # Allowed deviation at the end, as a ratio of the energy capacity
+    start: datetime
+    """Start of the delivery window, inclusive"""
+    end: datetime
+    """End of the delivery window, exclusive"""
+    delivery_zone: DeliveryZone
+    """Control area in which it delivers"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    initial_soc: float | None = None
+    """State of charge at the start, as a ratio of the energy capacity"""
+    last_soc_target: float | None = None
+    """Target state of charge at the end, as a ratio of the energy capacity"""
+    final_soc_tolerance: float | None = None
+    """Allowed deviation at the end, as a ratio of the energy capacity"""
 
 
 class NetOff(InputStruct):
     """Energy netted within the portfolio in one period; key: asset and time."""
 
-    time: datetime  # Start of the delivery period
-    volume: Number  # Netted energy, MWh; positive for exports, negative for imports
-    asset_id: ID  # A virtual or a physical asset
+    time: datetime
+    """Start of the delivery period"""
+    volume: Number
+    """Netted energy, MWh; positive for exports, negative for imports"""
+    asset_id: ID
+    """A virtual or a physical asset"""
 
 
 class NewVirtualAsset(InputStruct):
     """A virtual asset to be allocated directly, outside an auction. The shares of its backing sum to 1."""
 
-    name: str  # Name of the virtual asset, in one line
-    start: datetime  # Start of life, inclusive
-    end: datetime  # End of life, exclusive
-    delivery_zone: DeliveryZone  # Control area in which it delivers
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    backing: Sequence[Backing]  # Physical assets behind it, each with its share
-    portfolio_id: ID | None = None  # The portfolio
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year
-    ramp_rate: float | None = None  # Greatest change of power, kW per second
-    dispatch_gate_closure_seconds: int | None = None  # Seconds before a period at which its schedule becomes final
-    initial_state_of_charge_percentage: float | None = None  # At the start of life, 0 to 100
-    final_soc_tolerance: float | None = None  # Allowed deviation at the end, as a ratio of the energy capacity
+    name: str
+    """Name of the virtual asset, in one line"""
+    start: datetime
+    """Start of life, inclusive"""
+    end: datetime
+    """End of life, exclusive"""
+    delivery_zone: DeliveryZone
+    """Control area in which it delivers"""
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    backing: Sequence[Backing]
+    """Physical assets behind it, each with its share"""
+    portfolio_id: ID | None = None
+    """The portfolio"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year"""
+    ramp_rate: float | None = None
+    """Greatest change of power, kW per second"""
+    dispatch_gate_closure_seconds: int | None = None
+    """Seconds before a period at which its schedule becomes final"""
+    initial_state_of_charge_percentage: float | None = None
+    """At the start of life, 0 to 100"""
+    final_soc_tolerance: float | None = None
+    """Allowed deviation at the end, as a ratio of the energy capacity"""
 
 
 class Notification(InputStruct):
     """Omitted fields come from the asset: its EIC, the DE-LU bidding zone, its rated discharge power."""
 
-    unavailability_type: UnavailabilityType  # PLANNED or UNPLANNED
-    event_start: datetime  # When the event starts
-    event_end: datetime  # When the event ends
-    unavailable_capacity: float  # Missing power, kW; with intervals, the most in any of them
-    cause: str  # Cause of the event, in words
-    event_status: Literal["ACTIVE"] | None = None  # Status of a first version
-    message_id: str | None = None  # Number of the message, up to 35 characters; the notification's id when left out
-    event_type: EventType | None = None  # REMIT type of the event; storage reports OTHER_UNAVAILABILITY
+    unavailability_type: UnavailabilityType
+    """PLANNED or UNPLANNED"""
+    event_start: datetime
+    """When the event starts"""
+    event_end: datetime
+    """When the event ends"""
+    unavailable_capacity: float
+    """Missing power, kW; with intervals, the most in any of them"""
+    cause: str
+    """Cause of the event, in words"""
+    event_status: Literal["ACTIVE"] | None = None
+    """Status of a first version"""
+    message_id: str | None = None
+    """Number of the message, up to 35 characters; the notification's id when left out"""
+    event_type: EventType | None = None
+    """REMIT type of the event; storage reports OTHER_UNAVAILABILITY"""
     reason_code: ReasonCode | None = None
-    unit_type: UnitType | None = None  # Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)
-    asset_eic: str | None = None  # The battery's EIC, 16 characters with the check character
-    bidding_zone: str | None = None  # The bidding zone's EIC, 16 characters with the check character
-    installed_capacity: float | None = None  # Rated power of the unit, kW
-    available_capacity: float | None = None  # Power that stays available, kW
-    capacity_intervals: Sequence[CapacityInterval] | None = None  # Capacities by part of the event
-    duration_uncertainty: str | None = None  # How certain the duration is, in words
-    remarks: str | None = None  # Anything else, in words
-    unavailability_ids: Sequence[ID] | None = None  # Unavailabilities that the message reports
+    """ENTSO-E code: B18 failure, B19 maintenance, B20 shutdown, B55 redispatch, B59 reserve"""
+    unit_type: UnitType | None = None
+    """Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)"""
+    asset_eic: str | None = None
+    """The battery's EIC, 16 characters with the check character"""
+    bidding_zone: str | None = None
+    """The bidding zone's EIC, 16 characters with the check character"""
+    installed_capacity: float | None = None
+    """Rated power of the unit, kW"""
+    available_capacity: float | None = None
+    """Power that stays available, kW"""
+    capacity_intervals: Sequence[CapacityInterval] | None = None
+    """Capacities by part of the event"""
+    duration_uncertainty: str | None = None
+    """How certain the duration is, in words"""
+    remarks: str | None = None
+    """Anything else, in words"""
+    unavailability_ids: Sequence[ID] | None = None
+    """Unavailabilities that the message reports"""
 
 
 class NotificationRevision(InputStruct):
     """An omitted field is as in the version before; `eventStatus` DISMISSED withdraws the message, INACTIVE ends it."""
 
-    event_status: NotificationStatus | None = None  # ACTIVE, DISMISSED (withdrawn) or INACTIVE (over)
-    unavailability_type: UnavailabilityType | None = None  # PLANNED or UNPLANNED
-    event_start: datetime | None = None  # When the event starts
-    event_end: datetime | None = None  # When the event ends
-    unavailable_capacity: float | None = None  # Power that is missing, kW
-    cause: str | None = None  # Cause of the event, in words
-    event_type: EventType | None = None  # REMIT type of the event; storage reports OTHER_UNAVAILABILITY
+    event_status: NotificationStatus | None = None
+    """ACTIVE, DISMISSED (withdrawn) or INACTIVE (over)"""
+    unavailability_type: UnavailabilityType | None = None
+    """PLANNED or UNPLANNED"""
+    event_start: datetime | None = None
+    """When the event starts"""
+    event_end: datetime | None = None
+    """When the event ends"""
+    unavailable_capacity: float | None = None
+    """Power that is missing, kW"""
+    cause: str | None = None
+    """Cause of the event, in words"""
+    event_type: EventType | None = None
+    """REMIT type of the event; storage reports OTHER_UNAVAILABILITY"""
     reason_code: ReasonCode | None = None
-    unit_type: UnitType | None = None  # Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)
-    asset_eic: str | None = None  # The battery's EIC, 16 characters with the check character
-    bidding_zone: str | None = None  # The bidding zone's EIC, 16 characters with the check character
-    installed_capacity: float | None = None  # Rated power of the unit, kW
-    available_capacity: float | None = None  # Power that stays available, kW
-    capacity_intervals: Sequence[CapacityInterval] | None = None  # Capacities by part of the event
-    duration_uncertainty: str | None = None  # How certain the duration is, in words
-    remarks: str | None = None  # Anything else, in words
-    unavailability_ids: Sequence[ID] | None = None  # Unavailabilities that the message reports
+    """ENTSO-E code: B18 failure, B19 maintenance, B20 shutdown, B55 redispatch, B59 reserve"""
+    unit_type: UnitType | None = None
+    """Unit for ENTSO-E: a generation unit (document A80) or a production unit (A77)"""
+    asset_eic: str | None = None
+    """The battery's EIC, 16 characters with the check character"""
+    bidding_zone: str | None = None
+    """The bidding zone's EIC, 16 characters with the check character"""
+    installed_capacity: float | None = None
+    """Rated power of the unit, kW"""
+    available_capacity: float | None = None
+    """Power that stays available, kW"""
+    capacity_intervals: Sequence[CapacityInterval] | None = None
+    """Capacities by part of the event"""
+    duration_uncertainty: str | None = None
+    """How certain the duration is, in words"""
+    remarks: str | None = None
+    """Anything else, in words"""
+    unavailability_ids: Sequence[ID] | None = None
+    """Unavailabilities that the message reports"""
 
 
 class Order(InputStruct):
     """At an auction a `schedule`: the position after the stage, periods left out are held. At FCR and aFRR
     `reserves`."""
 
-    virtual_asset_id: ID  # The virtual asset
-    stage: Stage  # Stage of the delivery day
-    delivery_day: date | str  # Market day: a calendar day in Europe/Berlin
-    if_match: str | None = None  # The ETag of what it was made for
+    virtual_asset_id: ID
+    """The virtual asset"""
+    stage: Stage
+    """Stage of the delivery day"""
+    delivery_day: date | str
+    """Market day: a calendar day in Europe/Berlin"""
+    if_match: str | None = None
+    """The ETag of what it was made for"""
     schedule: Sequence[Point] | None = None
-    reserves: Sequence[Reserve] | None = None  # Capacity offered at FCR or aFRR
-    minimum_surplus: float | None = None  # EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals
-    at_any_price: bool | None = None  # Whether it is executed whatever its surplus
-    fee: float | None = None  # Fee that its surplus bears, EUR/MWh traded, at most 2 decimals
-    apply: bool | None = None  # Whether the result puts the position into the schedule
+    """The position after the stage in kW, positive is sold; periods left out are held"""
+    reserves: Sequence[Reserve] | None = None
+    """Capacity offered at FCR or aFRR"""
+    minimum_surplus: float | None = None
+    """EUR that Σ price × volume − fee × Σ|volume| has to reach, at most 2 decimals"""
+    at_any_price: bool | None = None
+    """Whether it is executed whatever its surplus"""
+    fee: float | None = None
+    """Fee that its surplus bears, EUR/MWh traded, at most 2 decimals"""
+    apply: bool | None = None
+    """Whether the result puts the position into the schedule"""
 
 
 class OrderResult(InputStruct):
     """The result of an order: trades that equal its volumes, or the accepted parts of its reserves."""
 
-    order_id: ID  # The order
-    executed: bool  # Whether the order was executed
-    trades: Sequence[TradePrice] | None = None  # Executed trades by quarter-hour
-    reserves: Sequence[Award] | None = None  # Accepted capacity by product
-    correction: bool | None = None  # Whether it replaces another result
+    order_id: ID
+    """The order"""
+    executed: bool
+    """Whether the order was executed"""
+    trades: Sequence[TradePrice] | None = None
+    """Executed trades by quarter-hour"""
+    reserves: Sequence[Award] | None = None
+    """Accepted capacity by product"""
+    correction: bool | None = None
+    """Whether it replaces another result"""
 
 
 class Parameters(InputStruct):
     """The ratings of an asset."""
 
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    min_state_of_charge: float | None = None  # Lowest ratio of the energy capacity that is used
-    max_state_of_charge: float | None = None  # Highest ratio of the energy capacity that is used
-    ramp_rate: float | None = None  # Greatest change of power, kW per second
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year
-    fcr_limit_ratio: float | None = None  # Share of rated power that may be offered as FCR
+    rated_charge_power: float
+    """Rated charge power, kW"""
+    rated_discharge_power: float
+    """Rated discharge power, kW"""
+    energy_capacity: float
+    """Energy capacity, kWh"""
+    charge_efficiency: float
+    """Energy stored ÷ energy taken from the grid, 0 to 1"""
+    discharge_efficiency: float
+    """Energy given to the grid ÷ energy taken from the store, 0 to 1"""
+    min_state_of_charge: float | None = None
+    """Lowest ratio of the energy capacity that is used"""
+    max_state_of_charge: float | None = None
+    """Highest ratio of the energy capacity that is used"""
+    ramp_rate: float | None = None
+    """Greatest change of power, kW per second"""
+    daily_cycle_limit: float | None = None
+    """Most full cycles in a market day"""
+    annual_cycle_limit: float | None = None
+    """Most full cycles in a calendar year"""
+    fcr_limit_ratio: float | None = None
+    """Share of rated power that may be offered as FCR"""
 
 
 class ParametersVersion(Parameters, kw_only=True):
     """Parameters with the instant from which they hold; left out, they hold from now on."""
 
-    valid_from: datetime | None = None  # When these values take effect
+    valid_from: datetime | None = None
+    """When these values take effect"""
 
 
 class Point(InputStruct):
-    time: datetime  # Start of the delivery period, on the quarter-hour
-    power: float  # kW; positive is export (discharging), negative is import (charging)
+    time: datetime
+    """Start of the delivery period, on the quarter-hour"""
+    power: float
+    """kW; positive is export (discharging), negative is import (charging)"""
 
 
 class PowerVolume(InputStruct):
     """kW that are missing in each direction."""
 
-    charge: float  # Missing charge power, kW, at most rated
-    discharge: float  # Missing discharge power, kW, at most rated
+    charge: float
+    """Missing charge power, kW, at most rated"""
+    discharge: float
+    """Missing discharge power, kW, at most rated"""
 
 
 class Price(InputStruct):
-    time: datetime  # Start of the quarter-hour
-    price: float  # EUR/MWh
+    time: datetime
+    """Start of the quarter-hour"""
+    price: float
+    """EUR/MWh"""
 
 
 class Prices(InputStruct):
     """Which prices count: exactly one of the three."""
 
-    series: EnergyPriceSeries | None = None  # Name of a reference series in EUR/MWh, as far as it is published
-    forecast: bool | None = None  # true: published day-ahead prices, then their forecast
-    values: Sequence[Price] | None = None  # Own prices, one for each quarter-hour of the window
+    series: EnergyPriceSeries | None = None
+    """Name of a reference series in EUR/MWh, as far as it is published"""
+    forecast: bool | None = None
+    """true: published day-ahead prices, then their forecast"""
+    values: Sequence[Price] | None = None
+    """Own prices, one for each quarter-hour of the window"""
 
 
 class ProductBid(InputStruct):
     """FCR has a capacity price only (EUR/MW for the whole block, 0 or more), aFRR capacity both (EUR/MW per hour and
     EUR/MWh), aFRR energy an energy price (EUR/MWh) and the capacity price 0."""
 
-    capacity_price: float  # EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), 0 (aFRR energy)
-    offered_capacity: float  # Offered capacity, kW, a whole multiple of 1000
-    energy_price: float | None = None  # EUR/MWh; a positive price is paid to the provider
-    id: ID | None = None  # An id of your own; sending the same bid again then changes nothing
+    capacity_price: float
+    """EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), 0 (aFRR energy)"""
+    offered_capacity: float
+    """Offered capacity, kW, a whole multiple of 1000"""
+    energy_price: float | None = None
+    """EUR/MWh; a positive price is paid to the provider"""
+    id: ID | None = None
+    """An id of your own; sending the same bid again then changes nothing"""
 
 
 class ProductBids(InputStruct):
     """The price steps of a product: together they replace what stood for it."""
 
-    delivery_day: date | str  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    bids: Sequence[ProductBid]  # Price steps of the product
+    delivery_day: date | str
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    bids: Sequence[ProductBid]
+    """Price steps of the product"""
 
 
 class ProductResult(InputStruct):
-    bid_id: ID  # The bid
-    accepted: bool  # Whether the bid was accepted
-    accepted_capacity: float  # Accepted capacity, kW, a whole multiple of 1000; 0 where nothing was accepted
-    settlement_price: float | None = None  # EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), EUR/MWh (energy)
-    correction: bool | None = None  # Allow a result that contradicts the one known so far
+    bid_id: ID
+    """The bid"""
+    accepted: bool
+    """Whether the bid was accepted"""
+    accepted_capacity: float
+    """Accepted capacity, kW, a whole multiple of 1000; 0 where nothing was accepted"""
+    settlement_price: float | None = None
+    """EUR/MW a block (FCR), EUR/MW an hour (aFRR capacity), EUR/MWh (energy)"""
+    correction: bool | None = None
+    """Allow a result that contradicts the one known so far"""
 
 
 class ProductResults(InputStruct):
-    delivery_day: date | str  # Market day: a calendar day in Europe/Berlin
-    product: str  # Product code, such as NEGPOS_00_04, POS_00_04 or POS_001
-    results: Sequence[ProductResult]  # Results of the product's bids
-    correction: bool | None = None  # The same for all results of this entry
+    delivery_day: date | str
+    """Market day: a calendar day in Europe/Berlin"""
+    product: str
+    """Product code, such as NEGPOS_00_04, POS_00_04 or POS_001"""
+    results: Sequence[ProductResult]
+    """Results of the product's bids"""
+    correction: bool | None = None
+    """The same for all results of this entry"""
 
 
 class ReferencePrice(InputStruct):
     """A published price; key: series and start."""
 
     series: PriceSeries
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    price: Number  # In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity; kept to 6 decimals
+    """DAY_AHEAD_DE_LU (EUR/MWh): Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30; IDA1_DE_LU (EUR/MWh):
+    First intraday auction, gate 15:00 the day before; IDA2_DE_LU (EUR/MWh): Second intraday auction, gate 22:00 the day
+    before; IDA3_DE_LU (EUR/MWh): Third intraday auction, gate 10:00 for the hours from 12:00 to 24:00; INTRADAY_DE_LU
+    (EUR/MWh): Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full); REBAP_DE (EUR/MWh):
+    Imbalance price, the same for too much and too little; FCR_DE (EUR/MW/h): FCR settlement price, per hour of the
+    block; AFRR_CAPACITY_POS_DE_AVERAGE (EUR/MW/h): aFRR capacity, POS, average price; positive is paid to the provider;
+    AFRR_CAPACITY_POS_DE_MARGINAL (EUR/MW/h): aFRR capacity, POS, marginal price; positive is paid to the provider;
+    AFRR_CAPACITY_NEG_DE_AVERAGE (EUR/MW/h): aFRR capacity, NEG, average price; positive is paid to the provider;
+    AFRR_CAPACITY_NEG_DE_MARGINAL (EUR/MW/h): aFRR capacity, NEG, marginal price; positive is paid to the provider;
+    AFRR_ENERGY_POS_DE_AVERAGE (EUR/MWh): aFRR energy, POS, average price; positive is paid to the provider;
+    AFRR_ENERGY_POS_DE_MARGINAL (EUR/MWh): aFRR energy, POS, marginal price; positive is paid to the provider;
+    AFRR_ENERGY_NEG_DE_AVERAGE (EUR/MWh): aFRR energy, NEG, average price; positive is paid to the provider;
+    AFRR_ENERGY_NEG_DE_MARGINAL (EUR/MWh): aFRR energy, NEG, marginal price; positive is paid to the provider"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    price: Number
+    """In the series' unit: EUR/MWh, or EUR/MW per hour of FCR and aFRR capacity; kept to 6 decimals"""
 
 
 class Reserve(InputStruct):
     """Capacity offered in one block of the delivery day."""
 
-    product: str  # Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24
-    capacity: float  # Offered capacity, kW
-    capacity_price: float  # FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals
-    energy_price: float | None = None  # Of aFRR, EUR/MWh activated, at most 2 decimals
+    product: str
+    """Product of a block, NEGPOS_00_04 to NEGPOS_20_24, POS_00_04 to NEG_20_24"""
+    capacity: float
+    """Offered capacity, kW"""
+    capacity_price: float
+    """FCR EUR/MW for the block, aFRR EUR/MW per hour, at most 2 decimals"""
+    energy_price: float | None = None
+    """Of aFRR, EUR/MWh activated, at most 2 decimals"""
 
 
 class TollingContract(InputStruct):
     """A toll on the asset's rated power; key: asset and contract."""
 
-    contract_id: str  # Number of the contract, unique for its asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    annual_price: Number  # EUR per MW of rated power and year, at most 2 decimals
-    asset_id: ID  # A virtual or a physical asset
+    contract_id: str
+    """Number of the contract, unique for its asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    annual_price: Number
+    """EUR per MW of rated power and year, at most 2 decimals"""
+    asset_id: ID
+    """A virtual or a physical asset"""
 
 
 class TotpRemoval(InputStruct):
-    code: str  # One-time code of the device, or a recovery code
-    password: str | None = None  # Password of the user; checked where it is sent
+    code: str
+    """One-time code of the device, or a recovery code"""
+    password: str | None = None
+    """Password of the user; checked where it is sent"""
 
 
 class TradePrice(InputStruct):
     """The trade of one quarter-hour."""
 
-    time: datetime  # Start of the quarter-hour
-    side: Side  # BUY: import; SELL: export
-    volume: float  # Energy, MWh
-    price: float  # EUR/MWh, at most 2 decimals
+    time: datetime
+    """Start of the quarter-hour"""
+    side: Side
+    """BUY: import; SELL: export"""
+    volume: float
+    """Energy, MWh"""
+    price: float
+    """EUR/MWh, at most 2 decimals"""
 
 
 class Volume(InputStruct):
     """The missing capacity, each at most the rating."""
 
-    energy_capacity: float  # Missing energy capacity, kWh, at most rated
-    power_capacity: PowerVolume  # Missing power by direction, kW
+    energy_capacity: float
+    """Missing energy capacity, kWh, at most rated"""
+    power_capacity: PowerVolume
+    """Missing power by direction, kW"""
 
 
 class WholesaleTrade(InputStruct):
     """A trade's part in one delivery period; key: asset, trade, period and side."""
 
-    trade_id: str  # Number of the trade at the exchange
-    time: datetime  # Start of the delivery period
-    side: Side  # BUY: import; SELL: export
-    volume: Number  # Traded energy, MWh, kept to the hundredth of a watt-hour; 0 for a trade that did not happen
-    price: Number  # EUR/MWh, at most 2 decimals
-    market: TradeMarket  # Market in which it was traded
-    asset_id: ID  # A virtual or a physical asset
-    executed_at: datetime | None = None  # When the trade was made
-    stage: Literal["IDA1", "IDA2", "IDA3"] | None = None  # The intraday auction, of an INTRADAY_AUCTION trade
+    trade_id: str
+    """Number of the trade at the exchange"""
+    time: datetime
+    """Start of the delivery period"""
+    side: Side
+    """BUY: import; SELL: export"""
+    volume: Number
+    """Traded energy, MWh, kept to the hundredth of a watt-hour; 0 for a trade that did not happen"""
+    price: Number
+    """EUR/MWh, at most 2 decimals"""
+    market: TradeMarket
+    """Market in which it was traded"""
+    asset_id: ID
+    """A virtual or a physical asset"""
+    executed_at: datetime | None = None
+    """When the trade was made"""
+    stage: Literal["IDA1", "IDA2", "IDA3"] | None = None
+    """The intraday auction, of an INTRADAY_AUCTION trade"""

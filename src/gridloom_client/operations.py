@@ -21,9 +21,18 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 import msgspec
 
 from gridloom_client.batching import cut_frame, join_answers, watch_progress
-from gridloom_client.calls import AsyncItemIterator, AsyncMethod, ItemIterator, Response, SyncMethod
+from gridloom_client.calls import (
+    AsyncCollection,
+    AsyncItemIterator,
+    AsyncMethod,
+    ItemIterator,
+    Response,
+    SyncCollection,
+    SyncMethod,
+    end_awaited_tracebacks,
+    end_tracebacks,
+)
 from gridloom_client.display import facts_html
-from gridloom_client.documentation import describe_method, summarise
 from gridloom_client.effects import Steps
 from gridloom_client.errors import GridloomError, PointsRefusedError, UnprocessableError
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
@@ -102,40 +111,35 @@ class Endpoint(Generic[P, T]):
         self.name = function.__name__
         self.full_name = function.__name__
         self.__doc__ = inspect.getdoc(function)
+        """Generated from the interface description (`sdk/docstrings.py`)."""
         self._in_query = frozenset(query)
         self._frames = frames
-        self._signature = _name_unpacked(function)
+        self.signature = _name_unpacked(function)
         placeholders = set(re.findall(r"\{(\w+)\}", path))
-        self._in_path = {
-            name: wire_name(name) for name in self._signature.parameters if wire_name(name) in placeholders
-        }
-        assert set(self._in_path.values()) == placeholders, f"{path} does not fit its parameters"
+        self.in_path = {name: wire_name(name) for name in self.signature.parameters if wire_name(name) in placeholders}
+        assert set(self.in_path.values()) == placeholders, f"{path} does not fit its parameters"
 
     def bind(self, surface: Resource[Any], call: Callable[..., Any]) -> Any:
         """A plain function that a person can ask for its parameters and its help, kept for the next time."""
 
-        def bound(*args: Any, **kwargs: Any) -> Any:
-            return call(*args, **kwargs)
-
-        bound.__name__, bound.__doc__ = self.name, self.describe()
+        end = end_tracebacks if isinstance(surface._runner, SyncTransport) else end_awaited_tracebacks
+        bound = end(call) if isinstance(self, Operation) else end_tracebacks(call)
+        bound.__name__, bound.__doc__ = self.name, self.__doc__
         bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
         bound.__module__ = self.function.__module__
-        own = [parameter for name, parameter in self._signature.parameters.items() if name != "self"]
-        bound.__signature__ = self._signature.replace(parameters=own)  # type: ignore[attr-defined]
+        own = [parameter for name, parameter in self.signature.parameters.items() if name != "self"]
+        bound.__signature__ = self.signature.replace(parameters=own)  # type: ignore[attr-defined]
         bound.request = self.request  # type: ignore[attr-defined]
-        for more in ("answer", "content", "table"):
+        for more in ("answer", "content", "table", "page"):
             if hasattr(call, more):
-                setattr(bound, more, getattr(call, more))
+                setattr(bound, more, end(getattr(call, more)))
         surface.__dict__[self.name] = bound
         return bound
 
     @property
     def summary(self) -> str:
-        return summarise(self.method, self.path)
-
-    def describe(self) -> str:
-        """The docstring: summary, parameters, answer and one example."""
-        return describe_method(self.full_name, self.method, self.path, self._signature, self.__doc__)
+        """The first line of the docstring."""
+        return (self.__doc__ or "").partition("\n")[0].removesuffix(".")
 
     def name_errors(self, steps: Steps[Any]) -> Steps[Any]:
         """The steps; an error that ends them says of which method."""
@@ -169,7 +173,7 @@ class Endpoint(Generic[P, T]):
 
     def bind_arguments(self, *args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
         try:
-            return self._signature.bind(None, *args, **kwargs)
+            return self.signature.bind(None, *args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.full_name}(): {error}") from None
 
@@ -178,7 +182,7 @@ class Endpoint(Generic[P, T]):
         bound = self.bind_arguments(*args, **kwargs)
         bound.apply_defaults()
         values = {name: value for name, value in bound.arguments.items() if name != "self" and name not in _OF_THE_CALL}
-        path = fill_path(self.path, {wire: values.pop(name) for name, wire in self._in_path.items()})
+        path = fill_path(self.path, {wire: values.pop(name) for name, wire in self.in_path.items()})
         headers = {_HEADERS[name]: values.pop(name) for name in list(values) if name in _HEADERS}
         headers = {name: value for name, value in headers.items() if value is not None}
         headers["Accept"] = "*/*" if self.answer_type is bytes else JSON
@@ -282,7 +286,7 @@ class Operation(Endpoint[P, T]):
     def call(self, exchange: ClientSession, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]:
         """The answer to a call: one that `partial` allows may be of points that were refused."""
         pieces = self.pieces(*args, **kwargs)
-        if "partial" not in self._signature.parameters:
+        if "partial" not in self.signature.parameters:
             return (yield from self.answer_pieces(exchange, pieces))
         allows_refusals = self.bind_arguments(*args, **kwargs).arguments.get("partial", False)
         answered = yield from self.answer_pieces(exchange, pieces, allows_refusals=allows_refusals)
@@ -340,12 +344,52 @@ class Operation(Endpoint[P, T]):
 class Series(Endpoint[P, T]):
     """An operation whose items are iterated: a collection in pages, or a stream."""
 
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
+        raise NotImplementedError
+
+
+class Collection(Series[P, T]):
+    """Items in pages, as many as there are; `page_size` is how many are fetched at a time."""
+
+    @overload
+    def __get__(self, surface: Resource[SyncTransport], owner: type) -> SyncCollection[P, T]: ...
+    @overload
+    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> AsyncCollection[P, T]: ...
+    @overload
+    def __get__(self, surface: None, owner: type) -> Collection[P, T]: ...
+    def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
+        if surface is None:
+            return self
+        make: type[Any] = SyncCollection if isinstance(surface._runner, SyncTransport) else AsyncCollection
+        return self.bind(surface, make(self, surface._exchange, surface._runner))
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[Any]:
+        return msgspec.json.Decoder(list[self.answer_type])  # type: ignore[name-defined]
+
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
+        return exchange.pages(request, self.decoder)
+
+    def page(self, exchange: ClientSession, request: Request) -> Steps[tuple[Rows[T], Request | None]]:
+        items, following = yield from exchange.page(request, self.decoder)
+        return Rows(items), following
+
+
+class Stream(Series[P, T]):
+    """Items as they happen, until the caller stops; a lost connection is taken up where it was lost."""
+
+    def __init__(
+        self, path: str, function: Callable[Concatenate[Any, P], T], read: Callable[[ServerSentEvent], Any]
+    ) -> None:
+        super().__init__("GET", path, function)
+        self._read_event = read
+
     @overload
     def __get__(self, surface: Resource[SyncTransport], owner: type) -> Callable[P, ItemIterator[T]]: ...
     @overload
     def __get__(self, surface: Resource[AsyncTransport], owner: type) -> Callable[P, AsyncItemIterator[T]]: ...
     @overload
-    def __get__(self, surface: None, owner: type) -> Series[P, T]: ...
+    def __get__(self, surface: None, owner: type) -> Stream[P, T]: ...
     def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
@@ -359,33 +403,7 @@ class Series(Endpoint[P, T]):
         return self.bind(surface, iterate)
 
     def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
-        raise NotImplementedError
-
-
-class Collection(Series[P, T]):
-    """Items in pages, as many as there are; `page_size` is how many are fetched at a time."""
-
-    @cached_property
-    def decoder(self) -> msgspec.json.Decoder[Any]:
-        return msgspec.json.Decoder(list[self.answer_type])  # type: ignore[name-defined]
-
-    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
-        return exchange.pages(request, self.decoder)
-
-
-class Stream(Series[P, T]):
-    """Items as they happen, until the caller stops; a lost connection is taken up where it was lost."""
-
-    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
         return exchange.events(request.with_headers(Accept=EVENT_STREAM), self._read_event)
-
-    def _read_event(self, event: ServerSentEvent) -> Any:
-        if self.answer_type is ServerSentEvent:
-            return event
-        if hasattr(self.answer_type, "read_event"):
-            return self.answer_type.read_event(event)
-        value = decode(RawResponse(200, {}, event.data.encode()), self.decoder)
-        return msgspec.structs.replace(value, place=event.id) if hasattr(value, "place") else value
 
 
 def operation(
@@ -400,6 +418,8 @@ def collection(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Collec
     return lambda function: Collection("GET", path, function)
 
 
-def stream(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Stream[P, T]]:
-    """A method that iterates server-sent events; the annotation is what an event's data is read as."""
-    return lambda function: Stream("GET", path, function)
+def stream(
+    path: str, *, read: Callable[[ServerSentEvent], Any]
+) -> Callable[[Callable[Concatenate[Any, P], T]], Stream[P, T]]:
+    """A method that iterates server-sent events. read: the item of an event; None leaves it out."""
+    return lambda function: Stream(path, function, read)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
+from uuid import UUID
 
 import msgspec
 
@@ -39,6 +41,30 @@ class ResponseStruct(msgspec.Struct, frozen=True, rename=field_name):
     def _repr_html_(self) -> str:
         """For notebooks: names and values under each other."""
         return facts_html(type(self).__name__, self._show_fields())
+
+
+class EventData(ResponseStruct, frozen=True, omit_defaults=True):
+    """The particulars of an event; a field that it leaves out is None."""
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Event(ResponseStruct, frozen=True, kw_only=True):
+    """Something that happened; each type has a class of its own, one of a newer service has this one."""
+
+    id: UUID
+    """Identifier of the event, the same in every stream and webhook"""
+    type: str
+    """Type of the event, such as `schedule.updated`"""
+    time: datetime
+    """When it happened, by the platform's clock"""
+    organisation_id: UUID | None = None
+    """Organisation that receives the event"""
+    subject: str | None = None
+    """Resource concerned, as a path without its leading slash"""
+    data: Any = {}
+    """Particulars of this type of event"""
+    place: str = ""
+    """Where it stands in the stream: follow on after it with `last_event_id`"""
 
 
 class RowsField(Tabular):

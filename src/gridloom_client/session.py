@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,12 +28,29 @@ from gridloom_client.wire import JSON, RawResponse, Request, encode_body
 
 _MARGIN_S = 30.0  # renew this long before the token ends
 _POSITION = "gridloom-position"
+log = logging.getLogger("gridloom_client")
+"""Each request at INFO: method, path, status, time and request id; never a query, a header or a body."""
 
 
 class _TokenAnswer(msgspec.Struct):
     access_token: str
     expires_in: float = 900.0
     refresh_token: str | None = None
+
+
+@dataclass
+class LogPosition:
+    """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
+
+    latest: str | None = None
+
+    def note(self, reply: RawResponse) -> None:
+        """The latest of them: answers may overtake each other."""
+        position = reply.headers.get(_POSITION)
+        if position is not None and (
+            self.latest is None or _measure_position(position) > _measure_position(self.latest)
+        ):
+            self.latest = position
 
 
 @dataclass
@@ -45,8 +63,25 @@ class ClientSession:
     clock: Callable[[], float] = time.time
     show_progress: bool | None = None
     """Of long writes; None shows it on terminals and in notebooks."""
-    position: str | None = None
-    """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
+    position: LogPosition = field(default_factory=LogPosition)
+    timeout_s: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of every request, in place of those that it has by itself."""
+
+    def with_options(
+        self, timeout_s: float | None, retries: RetryPolicy | None, headers: Mapping[str, str] | None
+    ) -> ClientSession:
+        """The same caller with the same tokens; what is None stays as it is."""
+        if timeout_s is not None and not timeout_s > 0:
+            raise ValueError(f"timeout_s must be more than 0, not {timeout_s}.")
+        if any(name.lower() == "authorization" for name in headers or {}):
+            raise ValueError("A client signs its requests in by itself: give it username, password, api_key or tokens.")
+        return replace(
+            self,
+            timeout_s=self.timeout_s if timeout_s is None else timeout_s,
+            retries=retries or self.retries,
+            headers=_merge_headers(self.headers, headers or {}),
+        )
 
     @property
     def caller(self) -> str:
@@ -63,36 +98,34 @@ class ClientSession:
     def call(self, request: Request, *, is_public: bool = False, is_stream: bool = False) -> Steps[RawResponse]:
         """The reply to a request, or the ProblemError or TransportError that it came to in the end."""
         attempt, was_renewed = 1, False
+        headers = _merge_headers(request.headers, self.headers)
+        request = replace(request, headers=headers, timeout_s=request.timeout_s or self.timeout_s)
         while True:
             token = None if is_public else (yield from self._find_token())
             bearer = request.with_headers(Authorization=f"Bearer {token}") if token else request
-            if request.method == "GET" and self.position is not None:
-                bearer = bearer.with_headers(Gridloom_Position=self.position)
+            if request.method == "GET" and self.position.latest is not None:
+                bearer = bearer.with_headers(Gridloom_Position=self.position.latest)
+            began = self.clock()
             try:
                 reply = yield from open_stream(bearer) if is_stream else send(bearer)
             except TransportError as loss:
+                log.info("%s %s: %s", request.method, request.path, loss)
                 pause_s = self.retries.after_loss(request, loss, attempt)
                 if pause_s is None:
                     raise
             else:
+                _log_reply(request, reply, self.clock() - began)
                 if reply.status == 401 and token and not was_renewed and self._can_renew:
                     yield Exclusive(self._renew_tokens(stale=token))
                     was_renewed = True
                     continue
                 pause_s = self.retries.after_reply(request, reply, attempt)
                 if pause_s is None:
-                    self._note_position(reply)
+                    self.position.note(reply)
                     return _reject_problem(reply)
-            yield Pause(pause_s)
             attempt += 1
-
-    def _note_position(self, reply: RawResponse) -> None:
-        """The latest of them: answers may overtake each other."""
-        position = reply.headers.get(_POSITION)
-        if position is not None and (
-            self.position is None or _measure_position(position) > _measure_position(self.position)
-        ):
-            self.position = position
+            log.info("%s %s: attempt %d in %.1f s", request.method, request.path, attempt, pause_s)
+            yield Pause(pause_s)
 
     # --- tokens ----------------------------------------------------------------------------------------------------
 
@@ -152,16 +185,21 @@ class ClientSession:
 
     # --- pages and streams -----------------------------------------------------------------------------------------
 
+    def page(
+        self, request: Request, decoder: msgspec.json.Decoder[list[Any]]
+    ) -> Steps[tuple[list[Any], Request | None]]:
+        """The items of one page, and the request of the next."""
+        reply = yield from self.call(request)
+        query = reply.next_query
+        return decode(reply, decoder), None if query is None else replace(request, target=request.path + query)
+
     def pages(self, request: Request, decoder: msgspec.json.Decoder[list[Any]]) -> Steps[None]:
         """Emits every item of a collection, page after page."""
-        while True:
-            reply = yield from self.call(request)
-            for item in decode(reply, decoder):
+        following: Request | None = request
+        while following is not None:
+            items, following = yield from self.page(following, decoder)
+            for item in items:
                 yield Emit(item)
-            query = reply.next_query
-            if query is None:
-                return
-            request = replace(request, target=request.target.partition("?")[0] + query)
 
     def events(self, request: Request, read_event: Callable[[ServerSentEvent], Any]) -> Steps[None]:
         """Emits what the service sends until the caller stops; takes up a lost stream where it was lost.
@@ -182,7 +220,7 @@ class ClientSession:
                     for event in parser.feed(chunk):
                         item = read_event(event)
                         if item is not None:
-                            self.position = None  # perhaps of another caller: let reads ask how far the log is
+                            self.position.latest = None  # perhaps of another caller: let reads ask how far the log is
                             yield Emit(item)
                     last_event_id = parser.last_event_id or last_event_id
             except (TransportError, ServiceError, TooManyRequestsError):
@@ -201,6 +239,17 @@ def _measure_position(position: str) -> int:
         return int(position.partition(".")[0], 16)
     except ValueError:
         return -1
+
+
+def _merge_headers(headers: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """Names are the same in any case of letters."""
+    replaced = {name.lower() for name in more}
+    return {**{name: value for name, value in headers.items() if name.lower() not in replaced}, **more}
+
+
+def _log_reply(request: Request, reply: RawResponse, seconds: float) -> None:
+    request_id = reply.headers.get("x-request-id", "")
+    log.info("%s %s %d in %.0f ms %s", request.method, request.path, reply.status, seconds * 1000, request_id)
 
 
 def _reject_problem(reply: RawResponse) -> RawResponse:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 
 from gridloom_client.answers import SeriesPoint
 from gridloom_client.errors import ResponseError
+from gridloom_client.events import EVENTS
 from gridloom_client.frames import Tabular, table_of
-from gridloom_client.response_types import Record, ResponseStruct
+from gridloom_client.response_types import Event, ResponseStruct
 from gridloom_client.sse import ServerSentEvent
 
 if TYPE_CHECKING:
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 FollowedKind: TypeAlias = Literal["latest", "datapoints", "gap"]
 
 
-class Event(ResponseStruct):
-    """`place` is where it stands in the stream: follow on after it with `last_event_id`."""
+def read_event(body: bytes | str | Mapping[str, Any], *, place: str = "") -> Event:
+    """An event, such as the body of a webhook's call, as a value of its type's class in `gridloom_client.events`."""
+    try:
+        known = msgspec.json.decode(body) if isinstance(body, bytes | str) else dict(body)
+        event = msgspec.convert(known, EVENTS.get(known.get("type", ""), Event))
+    except (msgspec.DecodeError, AttributeError) as fault:
+        raise ResponseError(f"This is no event that this client can read: {fault}.") from None
+    return msgspec.structs.replace(event, place=place) if place else event
 
-    id: str
-    type: str
-    time: datetime
-    organisation_id: UUID | None = None
-    subject: str | None = None
-    data: Record = {}
-    place: str = ""
+
+def read_sent_event(sent: ServerSentEvent) -> Event:
+    """An event of a stream, with its place there."""
+    return read_event(sent.data, place=sent.id)
 
 
 class _Columns(ResponseStruct):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,22 +33,34 @@ STREAM_SILENCE_S = 60.0
 
 
 def _describe_loss(fault: Exception, base_url: httpx2.URL) -> TransportError:
-    if isinstance(fault, _UNSENT):
-        return TransportError(f"The service at {base_url} cannot be reached: {_describe_reason(fault)}.", is_sent=False)
-    return TransportError(f"The connection to {base_url} was lost: {_describe_reason(fault)}.", is_sent=True)
+    reason = _describe_reason(fault)
+    if not isinstance(fault, _UNSENT):
+        return TransportError(f"The connection to {base_url} was lost: {reason}.", is_sent=True)
+    loss = TransportError(f"The service at {base_url} cannot be reached: {reason}.", is_sent=False)
+    loss.add_note("Does it run there? `url`, GRIDLOOM_URL or a profile names another address.")
+    return loss
 
 
-def _describe_reason(fault: Exception) -> str:
-    return str(fault).rstrip(".") or type(fault).__name__
+def _describe_reason(fault: BaseException) -> str:
+    """In the system's words, which asyncio's libraries hide behind their own."""
+    said = str(fault)
+    while fault.__cause__ is not None or fault.__context__ is not None:
+        fault = fault.__cause__ or fault.__context__ or fault
+        if isinstance(fault, ConnectionError) and fault.errno:
+            said = os.strerror(fault.errno)
+        elif isinstance(fault, socket.gaierror):
+            said = fault.strerror or said
+    return re.sub(r"^\[Errno -?[0-9]+\] ", "", said).rstrip(".") or type(fault).__name__
 
 
 def _build_request(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_stream: bool) -> httpx2.Request:
+    timeout = client.timeout if request.timeout_s is None else httpx2.Timeout(request.timeout_s)
     return client.build_request(
         request.method,
         request.target,
         headers=dict(request.headers),
         content=request.content,
-        timeout=httpx2.Timeout(client.timeout.connect, read=STREAM_SILENCE_S) if is_stream else client.timeout,
+        timeout=httpx2.Timeout(timeout.connect, read=STREAM_SILENCE_S) if is_stream else timeout,
     )
 
 

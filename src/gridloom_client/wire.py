@@ -42,6 +42,12 @@ class Request:
     target: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     content: bytes | None = field(default=None, repr=False)
+    timeout_s: float | None = None
+    """How long to wait for the answer; None is as long as the client does."""
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
 
     def with_headers(self, **headers: str | None) -> Request:
         """The same request with more headers; None leaves one out, `_` stands for a hyphen."""

@@ -15,7 +15,8 @@ from uuid import UUID
 import msgspec
 from tests.each import for_each
 
-from gridloom_client import Client, Rows
+from gridloom_client import Client, Rows, read_event
+from gridloom_client.events import EVENTS
 from gridloom_client.input_types import InputStruct
 from gridloom_client.operations import OPERATIONS, Collection, Endpoint, Stream
 from gridloom_client.wire import field_name, parameter_name
@@ -72,8 +73,8 @@ def wire_parameters(operation: Endpoint[..., Any], *, is_in_query: bool) -> dict
     """What is left of the signature beside path and headers, and whether it must be given."""
     return {
         name: parameter.default is parameter.empty
-        for name, parameter in operation._signature.parameters.items()
-        if name not in {"self", *HEADERS, *OWN, *operation._in_path} and operation.is_in_query(name) == is_in_query
+        for name, parameter in operation.signature.parameters.items()
+        if name not in {"self", *HEADERS, *OWN, *operation.in_path} and operation.is_in_query(name) == is_in_query
     }
 
 
@@ -150,6 +151,16 @@ class TestEveryOperation:
             assert resolved(answer)["type"] == "array"
             answer = resolved(answer)["items"]
         assert not list(_differences(operation.answer_type, answer, ""))
+
+
+class TestEveryTypeOfEvent:
+    @for_each([(name,) for name in sorted(interface()["webhooks"])])
+    def test_is_read_as_the_interface_documents(self, name: str):
+        content = interface()["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]
+        event = read_event(json.dumps(content["example"]))
+        assert type(event) is EVENTS[name]
+        assert not list(_differences(type(event.data), content["schema"]["properties"]["data"], name))
+        assert json.loads(msgspec.json.encode(event.data)).keys() <= content["example"]["data"].keys()
 
 
 def _words_of_schema(schema: dict[str, Any]) -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 from tests.client.script import reply
 
 import gridloom_client
-from gridloom_client import ProblemError
+from gridloom_client import Event, ProblemError, ResponseError, read_event
 
 pytestmark = pytest.mark.pure
 
@@ -14,6 +14,16 @@ class TestProblemError:
     def test_makes_do_with_any_body(self, content: bytes):
         error = ProblemError.of(reply(502, content, x_request_id="r-2"))
         assert (error.status, error.title, error.request_id) == (502, "Status 502", "r-2")
+
+
+class TestAnEvent:
+    def test_of_a_newer_service_is_read_without_a_class_and_anything_else_is_refused(self):
+        told = {"id": "01890000-0000-7000-8000-000000000001", "time": "2026-01-01T00:00:00Z", "data": {"a": 1}}
+        event = read_event({"type": "of-a-newer-service", **told})
+        assert (type(event), event.data, event.subject) == (Event, {"a": 1}, None)
+        for body in (b"<html>", b"[]", b'{"type": "bid.placed"}'):
+            with pytest.raises(ResponseError, match="no event that this client can read"):
+                read_event(body)
 
 
 class TestAFormerName:

@@ -1,5 +1,8 @@
 """The blocking and the awaiting client grant the same wishes over HTTP."""
 
+import logging
+import re
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -7,7 +10,16 @@ import httpx2
 import pytest
 from tests.client.script import ORGANISATION
 
-from gridloom_client import CSV, AsyncClient, Client, ResponseError, RetryPolicy, TransportError
+from gridloom_client import (
+    CSV,
+    NEVER,
+    AsyncClient,
+    Client,
+    ResponseError,
+    RetryPolicy,
+    TransportError,
+    UnavailableError,
+)
 
 AT_ONCE = RetryPolicy(first_pause_s=0.001)
 Handler = Callable[[httpx2.Request], httpx2.Response]
@@ -164,6 +176,93 @@ class TestALostConnection:
                 await other.fleets.delete("1")
         assert lost.value.is_sent is may_have_arrived
         assert len(asked) == (1 if may_have_arrived else 4)
+
+
+class TestARefusedConnection:
+    """Nothing listens on the port of discard."""
+
+    async def test_is_told_in_three_lines_below_the_callers_own(self):
+        with Client("http://127.0.0.1:9", api_key="k", retries=NEVER) as client:
+            told = [
+                self.tell(fetch) for fetch in (client.auth.me, client.auctions.list.page, client.auctions.list().rows)
+            ]
+        async with AsyncClient("http://127.0.0.1:9", api_key="k", retries=NEVER) as other:
+            with pytest.raises(TransportError) as lost:
+                await other.auth.me()
+            told.append(traceback.format_exception(lost.value))
+        for lines in told:
+            assert len([line for line in lines if line.startswith("  File ")]) <= 3
+        assert {"".join(lines[-3:]) for lines in (told[0], told[-1])} == {
+            "gridloom_client.errors.TransportError: "
+            "The service at http://127.0.0.1:9 cannot be reached: Connection refused.\n"
+            "Does it run there? `url`, GRIDLOOM_URL or a profile names another address.\n"
+            "In auth.me: GET /auth/me\n"
+        }
+
+    @staticmethod
+    def tell(fetch: Callable[[], object]) -> list[str]:
+        with pytest.raises(TransportError) as lost:
+            fetch()
+        return traceback.format_exception(lost.value)
+
+
+class TestOptions:
+    async def test_of_a_few_calls_leave_the_client_as_it_was_and_share_what_it_has(self):
+        seen: list[tuple[float, str | None, str | None]] = []
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            timeout_s = request.extensions["timeout"]["read"]
+            seen.append((timeout_s, request.headers.get("traceparent"), request.headers["accept"]))
+            return httpx2.Response(503) if request.url.path.endswith("/busy") else service(request)
+
+        headers = {"traceparent": "00-1", "ACCEPT": "text/csv"}
+        with blocking(answer, api_key="k") as client:
+            hasty = client.with_options(timeout_s=2.0, headers=headers).with_options(retries=NEVER)
+            with pytest.raises(UnavailableError):
+                hasty.organisations.get("busy")
+            assert [each.organisations.get("1").name for each in (hasty, client)] == ["A", "A"]
+        async with awaiting(answer, api_key="k") as other:
+            assert (await other.with_options(timeout_s=3.0).organisations.get("1")).name == "A"
+        hasty_call, own = (2.0, "00-1", "text/csv"), (30.0, None, "application/json")
+        assert seen == [hasty_call, hasty_call, own, (3.0, None, "application/json")]
+
+    @pytest.mark.parametrize("options", [{"timeout_s": 0.0}, {"headers": {"authorization": "Bearer other"}}])
+    def test_that_make_no_sense_are_refused(self, options: dict[str, Any]):
+        with pytest.raises(ValueError, match=r"timeout_s|by itself"):
+            blocking(service, api_key="k").with_options(**options)
+
+
+class TestALog:
+    def test_has_each_request_without_what_it_carries(self, caplog: pytest.LogCaptureFixture):
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            return httpx2.Response(503) if len(caplog.messages) == 0 else service(request)
+
+        caplog.set_level(logging.INFO, "gridloom_client")
+        with blocking(answer, api_key="secret") as client:
+            client.organisations.list(page_size=1).rows()
+        told = [re.sub(r"[0-9.]+ (m?)s", r"… \1s", message).strip() for message in caplog.messages]
+        assert told == [
+            "GET /organisations 503 in … ms",
+            "GET /organisations: attempt 2 in … s",
+            "GET /organisations 200 in … ms",
+            "GET /organisations 200 in … ms",
+        ]
+
+
+class TestAPage:
+    async def test_has_its_items_and_knows_the_next(self):
+        with blocking(service, api_key="k") as client:
+            first = client.organisations.list.page(page_size=1)
+            second = first.next()
+            assert second is not None
+            assert [first.items[0].name, second.items[0].name, second.next()] == ["A", "B", None]
+            assert (first.is_last, second.is_last, second.to_arrow().num_rows) == (False, True, 1)
+        async with awaiting(service, api_key="k") as other:
+            page = await other.organisations.list.page()
+            following = await page.next()
+            assert following is not None
+            assert [page.items[0].name, following.items[0].name, await following.next()] == ["A", "B", None]
+            assert (page.is_last, following.is_last, following.to_arrow().num_rows) == (False, True, 1)
 
 
 class TestClient:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from gridloom_client import AsyncClient, Client
-from gridloom_client.answers import Bid
+from gridloom_client.answers import Auction, Bid
+from gridloom_client.events import ScheduleUpdated
 from gridloom_client.literals import RevenueCategory
 from gridloom_client.inputs import Backing, Parameters, Point
 
@@ -56,6 +57,12 @@ for points in client.monitoring.follow("1"):
     print(points.datum)  # wrong
 for event in client.events.follow(types=["bid.placed"]):
     print(event.time.year, event.typ)  # wrong
+    if isinstance(event, ScheduleUpdated):
+        print(event.data.start.year, event.data.begin)  # wrong
+page = client.with_options(timeout_s=2.0).auctions.list.page(status=["RUNNING"])
+auctions: list[Auction] = page.items
+auctions = page.next().items  # wrong
+client.with_options(timeout=2)  # wrong
 client.revenue.of_fleet.table("1", start=NOW, end=NOW).to_pandas("Europe/Berlin")
 client.revenue.of_fleet.table("1", start=NOW, end=NOW).to_pandas("CET")  # wrong
 
@@ -65,6 +72,8 @@ async def work() -> None:
         me = await awaiting.auth.me()
         print(me.role)
         print(awaiting.auth.me().role)  # wrong
+        following = await (await awaiting.with_options().auctions.list.page()).next()
+        print(following.items if following else (), following.items)  # wrong
         async for points in awaiting.monitoring.follow("1"):
             print(points.kind.upper(), points.nothing)  # wrong
 """

@@ -7,12 +7,14 @@ The rest is what the page has: Debian's PostgreSQL, nginx and Prometheus, and th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
 import socket
 import ssl
+import string
 import subprocess
 import sys
 import tempfile
@@ -21,9 +23,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from tests.deploy.test_examples import program
+from tests.journeys.service import wait_until
 from tests.ports import free_port
 
 from gridloom.platform.jobs.declare import jobs_of
@@ -64,7 +68,7 @@ else:
     Path(environment["GRIDLOOM_HOME"]).mkdir(parents=True, exist_ok=True)
     subprocess.run(values["ExecStartPre"].split(), env={**os.environ, **environment}, check=True)
     command = values["ExecStart"].split()
-started = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
+started = subprocess.Popen(command, env={**os.environ, **environment}, stdout=(walk / f"{name}.out").open("ab"),
                            stderr=(walk / f"{name}.log").open("ab"), stdin=subprocess.DEVNULL, start_new_session=True)
 with (walk / "pids").open("a") as file:
     file.write(f"{started.pid}\\n")
@@ -209,6 +213,66 @@ def serving(walk: Walk, blocks: dict[str, str]) -> Walk:
     return walk
 
 
+def read_events(log: Path) -> list[str]:
+    return [json.loads(line)["event"] for line in log.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def settings(serving: Walk) -> dict[str, str]:
+    """Of a second role of the database, the first one's member, whose password has every sign."""
+    made = f"create role signs login in role gridloom password '{string.punctuation.replace(chr(39), chr(39) * 2)}'"
+    subprocess.run(
+        [str(POSTGRES / "psql"), "-q", "-h", f"{serving.place}/postgres", "-p", serving.ports["5432"], "-c", made],
+        env={**serving.environment, "PGUSER": "postgres", "PGDATABASE": "postgres"},
+        check=True,
+    )
+    address = f"postgresql://signs:{string.punctuation}@127.0.0.1:{serving.ports['5432']}/gridloom"
+    lines = (serving.place / "etc/gridloom.env").read_text().splitlines()
+    ports = {"GRIDLOOM_PORT": str(free_port()), "GRIDLOOM_METRICS_PORT": str(free_port())}
+    return {**dict(line.split("=", 1) for line in lines), "GRIDLOOM_DATABASE_URL": address, **ports}
+
+
+class TestAPasswordOfEverySign:
+    def gridloom(self, walk: Walk, settings: dict[str, str], command: str) -> list[str]:
+        (walk.place / "signs").mkdir(exist_ok=True)
+        command_line = [walk.environment["GRIDLOOM"], command]
+        done = subprocess.run(
+            command_line, cwd=walk.place / "signs", env={**walk.environment, **settings}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert string.punctuation not in done.stdout + done.stderr
+        return done.stdout.split()
+
+    def test_is_read_by_check_and_migrate(self, serving: Walk, settings: dict[str, str]):
+        self.gridloom(serving, settings, "check")
+        assert "date." in self.gridloom(serving, settings, "migrate")
+
+    def test_is_read_from_a_file_by_serve_whose_life_is_lines_of_json(self, serving: Walk, settings: dict[str, str]):
+        file, log = serving.place / "address", serving.place / "signs.log"
+        file.write_text(settings["GRIDLOOM_DATABASE_URL"] + "\n")
+        environment = {**serving.environment, **settings, "GRIDLOOM_DATABASE_URL_FILE": str(file)}
+        del environment["GRIDLOOM_DATABASE_URL"]
+        with log.open("wb") as errors:
+            service = subprocess.Popen(
+                [serving.environment["GRIDLOOM"], "serve"],
+                cwd=serving.place,
+                env=environment,
+                stdout=PIPE,
+                stderr=errors,
+            )
+            try:
+                for event, sent in (("service.ready", signal.SIGHUP), ("service.reloaded", signal.SIGTERM)):
+                    wait_until(lambda event=event: event in read_events(log))  # type: ignore[misc]
+                    service.send_signal(sent)
+                shown, _ = service.communicate(timeout=60)
+            finally:
+                service.kill()
+        assert shown == b""
+        life = [event.removeprefix("service.") for event in read_events(log) if event.startswith("service.")]
+        assert life == ["starting", "ready", "reloading", "reloaded", "stopping", "stopped"]
+        assert string.punctuation not in log.read_text()
+
+
 class TestTheTableOfJobs:
     def test_says_of_every_kind_of_job_what_follows_while_it_does_not_run(self):
         """An alert names a kind; the page must have it."""
@@ -240,6 +304,11 @@ class TestThePage:
         assert "restored and compared" in serving.run(blocks["backups"])
         (dump,) = (serving.place / "var/backups/gridloom").glob("*.dump")
         assert dump.stat().st_size > 10_000
+
+    def test_leads_to_a_log_of_json_alone(self, serving: Walk):
+        events = read_events(serving.place / "gridloom.log")
+        assert events[:2] == ["service.starting", "service.ready"]
+        assert (serving.place / "gridloom.out").read_text() == ""
 
     def see_signed_in(self, walk: Walk) -> None:
         """As the administrator whom the settings name, over TLS."""

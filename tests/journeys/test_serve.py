@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,8 +54,25 @@ class TestServe:
 
     def test_exposes_the_figures_of_all_workers_on_a_port_of_their_own(self, service: Service) -> None:
         wait_until(lambda: "Ctrl-C" in service.log.read_text())
-        with urlopen(f"http://127.0.0.1:{service.environment['GRIDLOOM_METRICS_PORT']}", timeout=60) as answer:
-            assert b"gridloom_request_seconds" in answer.read()
+        figures = ""
+
+        def are_complete() -> bool:
+            nonlocal figures
+            with urlopen(f"http://127.0.0.1:{service.environment['GRIDLOOM_METRICS_PORT']}", timeout=60) as answer:
+                figures = answer.read().decode()
+            return f"gridloom_workers {len(service.workers())}.0\n" in figures
+
+        wait_until(are_complete)
+        read = {name: float(value) for name, value in re.findall(r"^(gridloom\S+) (\S+)$", figures, re.MULTILINE)}
+        assert "gridloom_request_seconds" in figures
+        pools, workers = read["gridloom_pool_max_connections"], len(service.workers())
+        assert (pools, read["gridloom_pool_waiting"]) == (10 * workers, 0)
+        assert 0 < sum(read[f'gridloom_pool_connections{{state="{state}"}}'] for state in ("idle", "used")) <= pools
+        for worker in service.workers():
+            assert read[f'gridloom_process_resident_memory_bytes{{pid="{worker.pid}"}}'] > 2**24
+        assert 0 < read["gridloom_process_open_fds"] < read["gridloom_process_max_fds"]
+        assert read["gridloom_process_cpu_seconds_total"] > 0
+        wait_until(lambda: are_complete() and "gridloom_event_loop_lag_seconds_count 0" not in figures)
 
     def test_has_as_many_workers_as_asked_but_no_more_than_cores(self, service: Service) -> None:
         assert len(service.workers()) == min(2, os.cpu_count() or 1)

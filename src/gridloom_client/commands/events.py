@@ -12,7 +12,7 @@ from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import instant_text, print_followed
 
 if TYPE_CHECKING:
-    from gridloom_client.streams import Event
+    from gridloom_client.response_types import Event
 
 app = CommandGroup(name="events", help="What happens, as it happens.", group="Using the platform")
 

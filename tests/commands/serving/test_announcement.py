@@ -69,7 +69,10 @@ class TestAnAnnouncement:
         assert re.fullmatch(r"words +\(Rhine Storage\)", shown["Or as rhine"])
         assert (shown["World"], "Username" in shown) == ("history 31 %", False)
         assert shown["hint"].startswith("No ADMIN can sign in? gridloom let-in EMAIL")
-        assert show(bootstrap=None, settings=replace(REPORT.settings, environment="production"))["hint"] == ""
+
+    def test_is_for_a_person_and_left_out_of_a_production(self, capsys: pytest.CaptureFixture[str]) -> None:
+        announce_start(replace(REPORT, settings=replace(REPORT.settings, environment="production")))
+        assert capsys.readouterr().out == ""
 
 
 class TestAPort:

@@ -120,7 +120,7 @@ class TestAReplica:
                     title = f"By the SDK {number}"
                     start = datetime(2026, 1, 1, tzinfo=UTC)
                     await client.physical_assets.write_logbook(asset.id, title=title, type="note", start=start)
-                    assert client._exchange.position is not None
+                    assert client._exchange.position.latest is not None
                     found = [entry.title async for entry in client.physical_assets.logbook(asset.id, text=title)]
                     assert found == [title]
 

@@ -162,6 +162,11 @@ async def go_wrong(request: Request, kind: str) -> Content:
     raise RuntimeError("secret words of the database")
 
 
+@operation("GET", "/unready", summary="Answer that nothing can be done now", access=PUBLIC)
+async def answer_unready(request: Request) -> Response[dict[str, int]]:
+    return Response({}, status=503)
+
+
 @operation("GET", "/ticks", summary="Three events", access=PUBLIC)
 async def tick(request: Request) -> EventStream:
     async def frames() -> AsyncIterator[bytes]:
@@ -233,6 +238,7 @@ def toy_service(
     replica: str = "",
     connections: int = 8,
     proxies: TrustedProxies | None = None,
+    logs_every_request: bool = False,
 ) -> Application:
     @asynccontextmanager
     async def lifespan(edge: Application) -> AsyncIterator[None]:
@@ -249,6 +255,7 @@ def toy_service(
         lifespan=lifespan,
         public_requests_per_minute=1000,
         proxies=proxies,
+        logs_every_request=logs_every_request,
         shares=Shares(ShareLimits(requests_per_minute=limit, request_burst=burst), replica=replica),
     )
 

@@ -6,7 +6,9 @@ import uuid
 from typing import Any
 
 import pytest
+from tests.conftest import running_edge
 from tests.people import client_of
+from tests.platform.http.conftest import toy_service
 
 from gridloom.platform.http import application
 from gridloom.platform.http.answer import errors
@@ -22,7 +24,8 @@ class Lines(list[dict[str, Any]]):
     def info(self, event: str, **details: Any) -> None:
         self.append({"event": event, **details})
 
-    error = info
+    def error(self, event: str, **details: Any) -> None:
+        self.info(event, **details, level="error")
 
 
 async def ask(toys: Application, path: str, token: str | None = None, **headers: str) -> tuple[Any, dict[str, Any]]:
@@ -50,6 +53,16 @@ class TestALine:
         assert "hunter2" not in shown
         assert "secret-token" not in shown
         assert "crumb" not in shown
+
+    @pytest.mark.parametrize("path", ["/faults/broken", "/unready"])
+    async def test_is_an_error_where_the_service_failed(self, toys: Application, path: str):
+        _, line = await ask(toys, path)
+        assert (line["event"], line["level"], line["status"] >= 500) == ("request.failed", "error", True)
+
+    async def test_is_there_for_every_request_where_that_is_asked_for(self, database_url: str):
+        async with running_edge(toy_service(database_url, logs_every_request=True)) as edge:
+            _, line = await ask(edge, "/faults/large")
+        assert (line["event"], line["operation"], line["status"]) == ("request", "goWrong", 200)
 
 
 class TestATrace:

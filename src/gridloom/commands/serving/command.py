@@ -15,15 +15,22 @@ def run_service() -> None:
     from gridloom.settings import describe_unknown_variable, find_unknown_variables, read_settings
 
     settings = read_settings()
-    for name, nearest in find_unknown_variables().items():
-        sys.stderr.write(f"Warning: {describe_unknown_variable(name, nearest)}\n")
     set_metrics_directory(settings)
+    from structlog import get_logger
+
+    from gridloom.commands.serving.logs import configure_logs
     from gridloom.commands.serving.serve import serve
 
+    configure_logs(settings.log_format, settings.log_level.upper())
+    for name, nearest in find_unknown_variables().items():
+        get_logger().warning("settings.unknown", advice=describe_unknown_variable(name, nearest))
     serve(settings, announce_start)
 
 
 def announce_start(started: StartupReport) -> None:
+    """For the person at the keyboard; a production has its log."""
+    if started.settings.environment == "production":
+        return
     from rich.console import Console
     from rich.panel import Panel
     from rich.table import Table
@@ -45,7 +52,7 @@ def announce_start(started: StartupReport) -> None:
     title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
-    if started.bootstrap is None and settings.environment == "sandbox":
+    if started.bootstrap is None:
         console.print("No ADMIN can sign in? gridloom let-in EMAIL, then gridloom join.", style="dim")
     console.print("Ctrl-C stops it.", style="dim")
     sys.stdout.flush()

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import asyncpg
 import structlog
 
-from gridloom.commands.serving.logs import configure_logs
 from gridloom.commands.serving.ports import find_port_fault
 from gridloom.commands.serving.supervisor import Supervisor, load_service
 from gridloom.platform.database.environment import establish_environment
@@ -27,6 +26,7 @@ from gridloom.platform.database.sealing import Sealing, SecretUnreadable
 from gridloom.platform.database.server.embedded import EmbeddedPostgres
 from gridloom.platform.database.server.service_role import give_to_service_role
 from gridloom.platform.database.service_database import connect_database
+from gridloom.platform.release import release_name
 from gridloom.settings import Settings, address_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _leave_process)
     _check_ports(settings)
-    configure_logs(settings.log_format, settings.log_level.upper())
+    # A person at the keyboard of a sandbox sees the announcement instead.
+    note = log.debug if (settings.environment, settings.log_format) == ("sandbox", "console") else log.info
+    note("service.starting", environment=settings.environment, version=release_name(), pid=os.getpid())
     _raise_descriptor_limit()
     with ExitStack() as stack:
         postgres = None
@@ -90,6 +92,13 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
             seconds = time.monotonic() - began
             embedded = postgres is not None
             history = asyncio.run(describe_history(settings)) if settings.simulator else None
+            note(
+                "service.ready",
+                address=address_of(settings),
+                workers=settings.workers,
+                migrations=migrations,
+                seconds=round(seconds, 2),
+            )
             announce(
                 StartupReport(
                     address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, history, seconds
@@ -99,6 +108,7 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
                 threading.Thread(target=follow_history, args=(settings,), name="history", daemon=True).start()
 
         failure = Supervisor(settings, postgres, on_ready).run()
+    log.info("service.stopped", seconds=round(time.monotonic() - began, 2))
     if failure is not None:
         raise StartupError(failure)
 

@@ -145,6 +145,8 @@ class Supervisor(MPServer):
         """At SIGHUP: worker after worker, each new one before its old one leaves. Streams of the old one end cleanly,
         and the database is looked after meanwhile."""
         self.reload_signal = False
+        began = time.monotonic()
+        log.info("service.reloading", workers=len(self.wrks))
         for index, old in enumerate(list(self.wrks)):
             self.respawned_wrks[index] = time.monotonic()
             new = self._spawn_worker(idx=index, target=spawn_target, callback_loader=target_loader)
@@ -152,6 +154,7 @@ class Supervisor(MPServer):
             self.wrks[index] = new
             self._await_listening(new)
             self._end_worker(old)
+        log.info("service.reloaded", workers=len(self.wrks), seconds=round(time.monotonic() - began, 2))
 
     def _await_listening(self, worker: Any) -> None:
         """Until then only the old worker can accept a connection; one that does not get there is replaced later."""
@@ -198,6 +201,7 @@ class Supervisor(MPServer):
 
     def _stop_workers(self) -> None:
         """The simulator first, for it is a client; then streams, which would hold the workers until they are killed."""
+        log.info("service.stopping", grace_s=self.settings.shutdown_grace_s)
         self.simulator.stop()
         for worker in self.wrks:
             with suppress(ProcessLookupError):

@@ -222,6 +222,12 @@ async def release(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]")
     holder._release()
 
 
+def count_waiting(pool: Pool) -> int:
+    """Callers that wait for a connection, since all that there may be are in use."""
+    own: Any = pool
+    return sum(not waiter.done() for waiter in own._queue._getters)
+
+
 def abort_connections(pool: Pool) -> None:
     """End every connection at once, also those in use: what waits for their server fails instead of waiting on."""
     own: Any = pool

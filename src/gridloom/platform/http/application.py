@@ -91,7 +91,9 @@ class Application:
         public_requests_per_minute: int,
         proxies: TrustedProxies | None = None,
         shares: Shares | None = None,
+        logs_every_request: bool = False,
     ) -> None:
+        self._logs_every_request = logs_every_request
         self.operations = tuple(operations)
         self.resources = AppState()
         self.stopping = asyncio.Event()
@@ -219,7 +221,7 @@ class Application:
                 watch.close()
             took_s = began_s if response.is_live else time.perf_counter() - started
             _observe_request(operation, response.status, took_s)
-            if failure is not None or response.status >= 400 or took_s > SLOW_REQUEST_S:
+            if self._logs_every_request or response.status >= 400 or took_s > SLOW_REQUEST_S:
                 details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
                 details |= {"status": response.status, "seconds": round(took_s, 4)}
                 self._log_request(request, failure, details)
@@ -271,6 +273,8 @@ class Application:
         elif caller is not None and self.shares.holder_of(caller) is None:
             # The sandbox's own simulator is rejected as a matter of course, which would hide others in the log.
             log.debug("request", **details)
+        elif details["status"] >= 500:
+            log.error("request.failed", **details)
         else:
             log.info("request", **details)
 
