@@ -320,24 +320,26 @@ class ServiceMonth:
             t = (midnight - self.start) // QUARTER
             drift = [self.energy_kwh[b][t] - shares[b][t] for b in range(3)]
             self.drifts[day] = [drift[b] / promised[b] for b in range(3)]
-            last_day = [
-                one for one in self.outages if one.end > midnight - timedelta(hours=24) and one.start < midnight
-            ]
-            # Placed at noon of the day before: what fails after that keeps the zone's drift until the next day.
+            # Placed at noon of the day before: what was not delivered since is in the batteries, and no more than that.
             noon = datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
-            # What was not delivered stays in the failed batteries, and with levelling in all, until it is placed.
-            if any(one.recorded_at > noon - timedelta(days=1) and one.start < midnight for one in self.outages_of(day)):
-                continue
-            if not any(one.recorded_at > noon for one in last_day):
-                self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift)) / sum(promised))
-            failed = {one.battery for one in last_day}
+            left = self._sum_undelivered_kwh((noon - self.start) // QUARTER, t) / sum(promised)
+            self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift) / sum(promised) - left))
+            # Until it is levelled it is in the failed battery alone; then each has its part.
+            failed = {one.battery for one in self.outages if midnight - timedelta(hours=24) < one.end <= midnight}
             for b in set(range(3)) - failed:
-                self.found.battery_drift = max(self.found.battery_drift, abs(drift[b]) / promised[b])
+                beyond = max(drift[b] / promised[b] - max(left, 0.0), min(left, 0.0) - drift[b] / promised[b])
+                self.found.battery_drift = max(self.found.battery_drift, beyond)
 
-    def outages_of(self, day: date) -> list[Outage]:
-        """Of that market day and the one before, that were not announced."""
-        since = market_day_window(day - timedelta(days=1)).start
-        return [one for one in self.outages if one.end > since and one.recorded_at > one.start - timedelta(hours=12)]
+    def _sum_undelivered_kwh(self, first: int, end: int) -> float:
+        """Energy that virtual stores gave, or took, and batteries did not."""
+        total_kwh = 0.0
+        for scheduled_kw, adjusted_kw in zip(self.virtual_kw, self.adjusted_kw, strict=True):
+            for t in range(max(first, 0), end):
+                done = (
+                    stored_kwh(kw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY) for kw in (adjusted_kw[t], scheduled_kw[t])
+                )
+                total_kwh += next(done) - next(done)
+        return total_kwh
 
     def _check_fairness(self) -> None:
         """Discharged for virtual assets against Σ share × what they discharged after netting, where nothing failed."""

@@ -125,11 +125,14 @@ class Zone:
 
 
 @asynccontextmanager
-async def zone_of(application: Any, *, is_later: bool = False, spare: int = 1) -> AsyncIterator[Zone]:
+async def zone_of(
+    application: Any, *, is_later: bool = False, spare: int = 1, start: datetime | None = None
+) -> AsyncIterator[Zone]:
     """`spare`: how many times what it has promised a battery has."""
     async with yard_of(application) as yard:
         if is_later:
             yard.begin_later()
+        yard.start = start or yard.start
         owners = [yard.owner, await yard.people.new_organisation()]
         rated = {"ratedChargePower": POWER_KW, "ratedDischargePower": POWER_KW, "energyCapacity": CAPACITY_KWH}
         rated = {name: spare * amount for name, amount in rated.items()}

@@ -37,6 +37,7 @@ DELIVERY = (
     "fair parts",
     "levelling",
     "announced cuts",
+    "announced cuts of energy",
     "unannounced cuts",
     "reserves held",
     "prices of drift",
@@ -54,6 +55,7 @@ LINES = (
     *(f"{line} of a holder" for line in ("TRADING", "FCR", "AFRR_CAPACITY", "AFRR_ENERGY", "AUCTION", "TOLLING")),
     *(f"{line} of a holder" for line in ("AVAILABILITY", "IMBALANCE", "END_OF_LIFE", "RESERVE_SHORTFALL")),
     *(f"{line} of an owner" for line in ("AUCTION", "TOLLING", "FCR", "AFRR_CAPACITY", "DRIFT", "IMBALANCE")),
+    *("IMBALANCE of a failed owner", "SUBSTITUTION of an owner", "AVAILABILITY less SUBSTITUTION"),
     "zero over all parties",
 )
 PAST = (
@@ -72,11 +74,6 @@ STORMS = ("restart", "one answer of two services")
 """Only in lives with faults."""
 
 RARE = {
-    "store after cuts": "an outage announced the day before that cuts what is stored",
-    "previewed losses": "a preview of an outage that takes more than is free",
-    "announced cuts": "an outage announced the day before over a schedule of an undivided asset",
-    "unannounced cuts": "an outage of the day itself over such a schedule",
-    "AVAILABILITY of a holder": "an outage that has lasted since the gates, of an asset with a price",
     "FCR of an owner": "an accepted balancing bid whose block is over",
     "one answer of two services": "two services that both answer before the first has ended",
 }

@@ -14,7 +14,7 @@ from tests.simulation.steps import PLAIN
 from tests.simulation.twists import TWISTS
 
 FEW_TWISTS = {PLAIN: 90, "repeated": 5, "by pages": 5}
-EVERYTHING, CALM, FAILING, LEVELLING = "everything", "calm", "failing", "levelling"
+EVERYTHING, CALM, FAILING, LEVELLING, OUTAGES = "everything", "calm", "failing", "levelling", "outages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,28 @@ LEFT_OUT = (
 LEVELLING_WEIGHTS = {name: weight for name, weight in CALM_WEIGHTS.items() if name not in LEFT_OUT}
 """Nothing is scheduled any more: what netting has moved on the first day is levelled on those that follow."""
 PRICED = ("register_alike",) * 2 + ("publish_fortnight",) * 2
+OUTAGES_WEIGHTS = {
+    "allocate_shared": 3,
+    "schedule_strong": 8,
+    "schedule_day": 4,
+    "trade_near": 4,
+    "record_toll": 3,
+    "publish_fortnight": 4,
+    "let_hours_pass": 14,
+    "fail_while_scheduled": 6,
+    "lose_part": 5,
+    "announce_loss": 4,
+    "move_outage": 4,
+    "cancel_outage": 2,
+    "preview_outage": 2,
+    "measure_power": 2,
+    "read_statement": 3,
+    "read_position": 2,
+    "compare_schedule": 1,
+    "issue_month": 1,
+    "read_statements": 1,
+}
+"""Nothing but schedules and outages: who failed, and who stood in, can be recomputed."""
 CALM_OPENING = (
     *PRICED,
     "create_auction",
@@ -110,6 +132,16 @@ FAILING_OPENING = (
     "fail_in_reserve",
     *("fail_while_scheduled",) * 4,
 )
+OUTAGES_OPENING = (
+    *PRICED,
+    *("allocate_shared",) * 2,
+    *("record_toll",) * 2,
+    *("schedule_strong",) * 2,
+    *("announce_loss",) * 2,
+    *("let_hours_pass",) * 2,
+    *("fail_while_scheduled", "lose_part") * 2,
+    "preview_outage",
+)
 LEVELLING_OPENING = (*PRICED, *("allocate_alike",) * 2, "make_portfolio", *("schedule_day",) * 4, *("oppose",) * 3)
 
 KINDS = {
@@ -117,10 +149,11 @@ KINDS = {
     CALM: Kind(CALM_OPENING, CALM_WEIGHTS, FEW_TWISTS),
     LEVELLING: Kind(LEVELLING_OPENING, LEVELLING_WEIGHTS, FEW_TWISTS),
     FAILING: Kind(FAILING_OPENING, FAILING_WEIGHTS, FEW_TWISTS),
+    OUTAGES: Kind(OUTAGES_OPENING, OUTAGES_WEIGHTS, FEW_TWISTS),
 }
 ORDER = (
     *(EVERYTHING, EVERYTHING, CALM, FAILING, EVERYTHING, LEVELLING),
-    *(EVERYTHING, EVERYTHING, EVERYTHING, FAILING, EVERYTHING, EVERYTHING),
+    *(EVERYTHING, EVERYTHING, OUTAGES, FAILING, EVERYTHING, OUTAGES),
 )
 """A step of a life of delivery takes three to four times as long as one of everything: at this mixture each has about
 half of the time."""

@@ -179,8 +179,10 @@ class Battery:
     grants: dict[str, list[str]] = field(default_factory=dict)
     """Permissions by organisation's name."""
     samples: dict[str, dict[datetime, float]] = field(default_factory=dict)
+    past: list[tuple[datetime, dict[str, Outage]]] = field(default_factory=list)
+    """Its outages as they stood until some moments, the earliest first."""
     is_rewritten: bool = False
-    """Whether an outage of it was moved or cancelled: what it cut before stays cut."""
+    """Whether an announced outage of it was moved or cancelled: what it cut before stays cut."""
     changed_at: datetime | None = None
     """When its firm book, or what is available of it, was last changed."""
 
@@ -345,6 +347,10 @@ class World:
         for name, _ in backing:
             battery, at = self.batteries[name], moment or self.now
             battery.changed_at = at if battery.changed_at is None else max(at, battery.changed_at)
+
+    def note_outages(self, battery: Battery) -> None:
+        """Call it before they change."""
+        battery.past.append((self.now, dict(battery.outages)))
 
     def touch(self, backing: Iterable[tuple[str, Fraction]], first: int, end: int) -> None:
         """The book of batteries changes in these quarter-hours; it is read when the step is over."""

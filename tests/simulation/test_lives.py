@@ -18,8 +18,8 @@ from tests.simulation.steps import PLAIN, Step
 
 ROOT = Path(__file__).parents[2]
 STEPS = 150
-SEEDS = (1, 2, 3, 5)
-"""One of each kind."""
+SEEDS = {1: STEPS, 2: STEPS, 3: STEPS, 5: STEPS, 11: 70}
+"""One of each kind, and how many steps: one of outages costs several of another."""
 STORMY_SEED = 34
 
 
@@ -32,7 +32,7 @@ def lived() -> dict[int, Reach]:
 async def live(seed: int, lived: dict[int, Reach]) -> Reach:
     if seed not in lived:
         since, is_stormy = start_of(seed), seed == STORMY_SEED
-        script = script_of(seed, STEPS, faults=is_stormy)
+        script = script_of(seed, SEEDS.get(seed, STEPS), faults=is_stormy)
         outcome = await run_life([*script, Step("restart_service", PLAIN, ())] if is_stormy else script, since)
         if outcome.finding is not None:
             shortest = outcome if is_stormy else await find_shortest(outcome, since, budget_s=20)
@@ -45,8 +45,8 @@ async def live(seed: int, lived: dict[int, Reach]) -> Reach:
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_a_life_keeps_every_promise(seed: int, lived: dict[int, Reach]):
     reach = await live(seed, lived)
-    assert reach.steps == STEPS
-    assert sum(reach.operations.values()) > STEPS // 3
+    assert reach.steps == SEEDS[seed]
+    assert sum(reach.operations.values()) > SEEDS[seed] // 3
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -89,6 +90,13 @@ def make_figures(count: int) -> StatementFigures:
             cycles=41.5,
             cycle_limit=UNSET if place % 2 else 45.0,
             availability_delivered=0.987,
+            dispatched_charge=UNSET if place % 2 else 1300.25,
+            dispatched_discharge=UNSET if place % 2 else 1200.25,
+            measured_charge=UNSET if place % 2 else 617.25,
+            measured_discharge=UNSET if place % 2 else 555.25,
+            reserve_charge=UNSET if place % 2 else 12.25,
+            reserve_discharge=UNSET if place % 2 else 34.25,
+            technical_availability=UNSET if place % 2 else 0.672,
             measured_share=UNSET if place % 2 else 0.5,
             earned=-1000.0,
             earned_per_mw=-98.765,
@@ -129,6 +137,23 @@ class Drawn:
 
     places: list[Place] = field(default_factory=list)
     rules: list[tuple[int, float]] = field(default_factory=list)
+
+    def find_tables(self, first: str) -> list[dict[str, str]]:
+        """Rows that begin with this text: each value by the two lines above its column, as JSON would write them."""
+        found = []
+        for row in (one for one in self.places if one.text == first):
+            page = [one for one in self.places if one.page == row.page]
+            heads = sorted((one for one in page if row.y < one.y < pdf.TOP), key=lambda one: -one.y)
+            edges = {one.right if one.left > pdf.LEFT else one.left: one.text for one in page if one.y == row.y}
+            found.append({_join_words(heads, edge): text for edge, text in edges.items()})
+        return found
+
+
+def _join_words(heads: list[Place], edge: float) -> str:
+    """German ones and units are left out."""
+    words = " ".join(one.text for one in heads if abs((one.right if one.left > pdf.LEFT else one.left) - edge) < 1e-6)
+    english = re.split(r" (?=Speicher|Nennleistung|Tage|Vollzyklen|Erlöse|je MW)", words)[0].title().replace(" ", "")
+    return english[0].lower() + english[1:]
 
 
 @pytest.fixture
@@ -192,6 +217,27 @@ class TestThePDF:
             for other in drawn.places[:place]:
                 assert not one.touches(other), (one, other)
             assert not any(one.is_struck_by(rule) for rule in drawn.rules), one
+
+    def test_shows_the_figures_of_a_battery_under_the_names_that_json_and_csv_have(self, drawn: Drawn) -> None:
+        statement = make_statement(0, figures=make_figures(1))
+        render_pdf(statement)
+        tables = drawn.find_tables("Battery 0")
+        shown = {name: value for table in tables for name, value in table.items()}
+        [asset] = list(msgspec.to_builtins(statement.figures)["assets"])
+        assert shown == {
+            "battery": "Battery 0",
+            "ratedPower": f"{asset['ratedPower']:,.1f}",
+            "days": "30",
+            "cyclesOfLimit": "41.5 of 45.0",
+            "earned": "\u22121,000.00",
+            "earnedPerMw": "\u221298.77",
+            **{
+                name: f"{100 * asset[name]:.1f} %"
+                for name in ("technicalAvailability", "availabilityDelivered", "measuredShare")
+            },
+            **{name: f"{asset[name]:,.1f}" for name in asset if name.endswith(("Energy", "Charge", "Discharge"))},
+        }
+        assert sum(name.endswith(("Charge", "Discharge")) for name in shown) == 6
 
     @pytest.mark.parametrize("name", ["Łódź Sp. z o.o.", "東京電力", "=1+1", "a" * 200, "", "\u202eevil", "🔋"])
     def test_takes_any_name(self, name: str) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tests.virtual_assets.conftest import QUARTER, Battery, wire
-from tests.virtual_assets.test_revalidation import make
+from tests.virtual_assets.test_revalidation import adjustments, advance, in_days, lose, make
+from tests.virtual_assets.test_schedules import problem
 
 __all__ = ["make"]
 
@@ -30,6 +31,51 @@ async def percentages(battery: Battery) -> list[float]:
     params = {"start": battery.asset["start"], "end": battery.asset["end"]}
     answer = await battery.client.get(f"{battery.url}/state-of-charge", params=params)
     return [point["stateOfChargePercentage"] for point in answer.json()]
+
+
+class TestLostAvailability:
+    async def test_that_was_announced_shows_at_once_where_it_will_leave_the_asset(self, make):
+        """+1500 kW in the periods 0 to 3, which lose all power; −3000 kW in 8 to 11. The store is full at 4000 kWh:
+        the holder also bears what cannot be charged any more."""
+        battery = await make(parameters=LARGE, **LARGE, **in_days(2))
+        await battery.put([1500] * 4)
+        await battery.put([-3000] * 4, offset=8)
+        assert (await battery.read())["endStateOfChargePercentage"] == 87.5
+        await lose(battery, 0, 4, power=4000)
+
+        async def check() -> None:
+            asset = await battery.read()
+            assert asset["endStateOfChargePercentage"] == 100
+            assert (asset["imbalanceCharge"], asset["imbalanceDischarge"]) == (0, 2000)
+            assert "discharge 2000.000 kWh more from the store" in asset["feedback"]
+            points = await projected(battery)
+            assert [point["energy"] for point in points[:13]] == [2000] * 9 + [2750, 3500, 4000, 4000]
+            assert max(await percentages(battery)) == 100
+            window = {"start": battery.asset["start"], "end": wire(battery.start + 12 * QUARTER)}
+            position = (await battery.client.get(f"{battery.url}/position", params=window)).json()
+            assert [point["delivered"] for point in position] == [0] * 8 + [-0.75, -0.75, -0.5, 0]
+
+        await check()
+        points = await projected(battery)
+        assert [place for place, point in enumerate(points) if "expectedCut" in point] == [0, 1, 2, 3, 10, 11]
+        assert points[0]["expectedCut"] == {"acceptedSchedule": 1500, "adjustedSchedule": 0, "reason": "AVAILABILITY"}
+        assert points[10]["expectedCut"]["adjustedSchedule"] == -2000
+        await advance(battery.edge, battery.start + 6 * QUARTER)
+        await check()
+        listed = (await battery.client.get(f"/organisations/{battery.organisation.id}/virtual-assets")).json()
+        assert [asset["imbalanceDischarge"] for asset in listed] == [2000]
+        answer = await battery.put([4000, 4000], offset=20)
+        assert answer.json()["imbalance"]["balanced"]
+        await advance(battery.edge, battery.end)
+        assert [place for place, *_ in await adjustments(battery)] == [0, 1, 2, 3, 10, 11]
+        assert (await battery.read())["endStateOfChargePercentage"] == 50
+
+    async def test_gives_room_that_the_schedule_alone_would_not_have(self, make):
+        battery = await make(**in_days(2))
+        await battery.put([-1000] * 4)  # to 1900 kWh
+        problem(await battery.put([-1000], offset=8), 422, "energy-out-of-bounds")
+        await lose(battery, 0, 4, power=1000)  # nothing of it will be charged
+        assert (await battery.put([-1000], offset=8)).status_code == 200
 
 
 class TestCycleLimits:

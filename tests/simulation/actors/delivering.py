@@ -25,11 +25,13 @@ from tests.simulation.market import (
     quarters_of_day,
     start_of_quarter,
     to_text,
+    wall_clock,
 )
 from tests.simulation.model import ZONES, Battery, VirtualAsset, World
 from tests.simulation.oracle.availability import lowest_between
 from tests.simulation.steps import Pick
 
+WHOLE, NOTHING = Fraction(1), Fraction(0)
 MAX_ALIKE = 4
 QUARTERS_OF_TWO_DAYS = 192
 AFRR_STEP = {"capacityPrice": 8.5, "offeredCapacity": 1000, "energyPrice": 90}
@@ -73,6 +75,41 @@ def allocate_alike(world: World, pick: Pick) -> Request | None:
     }
     holder = world.traders[len(world.virtuals) // 2 % len(world.traders)]
     return allocation_request(world, holder, body, [battery], [Fraction(1)])
+
+
+@action(weight=0, is_sought=False)
+def allocate_shared(world: World, pick: Pick) -> Request | None:
+    """All the power of one battery, or of two, or half of it; with their efficiencies, from tomorrow on."""
+    behind = list(world.batteries.values())[len(world.virtuals) % 2 :][: pick.one_of(2, 2, 1)]
+    if not behind or len(world.virtuals) >= MAX_VIRTUALS:
+        return None
+    day = berlin_day(world.now) + timedelta(days=1)
+    power = min(lowest_between(one, world.now, world.now + timedelta(days=9)).charge for one in behind)
+    power = power * len(behind) / pick.one_of(2, 1, 2)
+    body = {
+        **as_window(quarters_of_day(day).start, quarters_of_day(day + timedelta(days=pick.between(4, 7))).start),
+        "deliveryZone": behind[0].zone,
+        "ratedChargePower": float(power),
+        "ratedDischargePower": float(power),
+        "energyCapacity": float(2 * power),
+        "chargeEfficiency": 0.95,
+        "dischargeEfficiency": 0.95,
+    }
+    holder = world.traders[len(world.virtuals) % len(world.traders)]
+    return allocation_request(world, holder, body, behind, [Fraction(1, len(behind))] * len(behind))
+
+
+@on_virtual(weight=0)
+def schedule_strong(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
+    """From the next open gate on, three quarter-hours of full export and then four that bring it back, again and again:
+    a battery that fails is not always replaced in full."""
+    soonest = max(virtual.first, next_open_quarter(world, virtual.gate_s))
+    end = min(virtual.end, soonest + pick.one_of(QUARTERS_OF_TWO_DAYS, 96, 2 * QUARTERS_OF_TWO_DAYS))
+    back = Fraction(3, 4) / (virtual.charge_efficiency * virtual.discharge_efficiency) * virtual.discharge
+    powers = [virtual.discharge] * 3 + [Fraction(-int(back))] * 4 + [Fraction(0)] * 5
+    part = Fraction(pick.one_of(2, 2, 1), 2)
+    points = {quarter: powers[quarter % STRETCH] * part for quarter in range(soonest, end)}
+    return put_schedule(world, virtual, points, by_block=pick.chance(50)) if points else None
 
 
 @on_virtual(weight=0)
@@ -188,12 +225,43 @@ def measure_power(world: World, pick: Pick, battery: Battery) -> Request | None:
 def fail_while_scheduled(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     """All power of a battery fails for some hours in which an asset is scheduled: at once, or announced two days
     before."""
-    soonest = max(virtual.first, quarter_of(world.now) + 8 + pick.one_of(0, 0, 240))
+    soonest = max(virtual.first, quarter_of(world.now) + 8, find_soonest(world, pick))
     planned = [at for at, power in sorted(virtual.schedule.items()) if power and soonest <= at < virtual.end]
     if not planned or not virtual.has_one_block:
         return None
     battery, first = world.batteries[virtual.backing[0][0]], planned[0]
     return _fail(world, battery, first, first + pick.one_of(8, 16))
+
+
+def find_soonest(world: World, pick: Pick) -> int:
+    return quarter_of(world.now) if pick.chance(50) else find_announced(world)
+
+
+def find_announced(world: World) -> int:
+    """The first quarter-hour for which an outage is announced that is reported now."""
+    today = berlin_day(world.now)
+    is_morning = world.now < wall_clock(today, 12)
+    return quarters_of_day(today + timedelta(days=1 if is_morning else 2)).start
+
+
+@on_virtual(weight=0)
+def lose_part(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
+    """Some of the energy of a battery, with its content, and some of its power: at once, or announced."""
+    return _lose_part(world, pick, virtual, find_soonest(world, pick))
+
+
+@on_virtual(weight=0)
+def announce_loss(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
+    return _lose_part(world, pick, virtual, find_announced(world))
+
+
+def _lose_part(world: World, pick: Pick, virtual: VirtualAsset, soonest: int) -> Request | None:
+    soonest = max(virtual.first, soonest) + pick.between(0, 12)
+    if soonest >= virtual.end:
+        return None
+    battery = world.batteries[pick.of(virtual.backing)[0]]
+    parts = (Fraction(pick.one_of(0, 2, 4), 4), Fraction(pick.one_of(2, 1, 3, 4), 4))
+    return _fail(world, battery, soonest, soonest + pick.one_of(4, 12, 32), *parts)
 
 
 @action(weight=0, is_sought=False)
@@ -213,13 +281,19 @@ def fail_in_reserve(world: World, pick: Pick) -> Request | None:
     return _fail(world, battery, max(block.first, soonest), block.end)
 
 
-def _fail(world: World, battery: Battery, first: int, end: int) -> Request:
+def _fail(
+    world: World, battery: Battery, first: int, end: int, power: Fraction = WHOLE, energy: Fraction = NOTHING
+) -> Request:
+    """`power` and `energy`: the parts that are missing."""
     rated = lowest_between(battery, start_of_quarter(first), start_of_quarter(end))
-    power = {"charge": float(rated.charge), "discharge": float(rated.discharge)}
+    volume = {
+        "energyCapacity": float(rated.energy * energy),
+        "powerCapacity": {"charge": float(rated.charge * power), "discharge": float(rated.discharge * power)},
+    }
     body = {
         "description": f"Outage {world.number()}",
         "type": "OUTAGE",
         **as_window(first, end),
-        "volume": {"energyCapacity": 0.0, "powerCapacity": power},
+        "volume": volume,
     }
     return outage_request(world, battery, body, fits=True)

@@ -18,6 +18,7 @@ from tests.simulation.market import (
     to_text,
 )
 from tests.simulation.model import Battery, Outage, Told, World
+from tests.simulation.oracle.announced import may_be_announced
 from tests.simulation.oracle.availability import Amounts, highest_between, lowest_between
 from tests.simulation.oracle.book import SLACK
 from tests.simulation.oracle.losses import find_losers, preview_loss
@@ -64,6 +65,7 @@ def as_outage(world: World, body: dict[str, Any]) -> Outage:
 
 
 def remember_outage(world: World, battery: Battery, body: dict[str, Any]) -> None:
+    world.note_outages(battery)
     battery.outages[body["id"]] = as_outage(world, body)
     disturb(world, battery)
 
@@ -177,7 +179,10 @@ def move_outage(world: World, pick: Pick, battery: Battery) -> Request | None:
 
     def remember(answer: Answer) -> None:
         remember_outage(world, battery, answer.body)
-        battery.is_rewritten |= is_moved
+        moved = battery.outages[outage.id]
+        if outage.start <= moved.start and moved.end <= outage.end:  # nothing is missing that was not
+            moved.recorded_at = outage.recorded_at
+        battery.is_rewritten |= is_moved and (may_be_announced(outage) or may_be_announced(moved))
         tell_holders(world, battery, first, last, before)
         world.touch([(battery.name, Fraction(1))], first, last)
 
@@ -205,8 +210,8 @@ def cancel_outage(world: World, pick: Pick) -> Request | None:
     before = list_left(world, battery, first, end)
 
     def remember(_: Answer) -> None:
-        del battery.outages[outage]
-        battery.is_rewritten = True
+        world.note_outages(battery)
+        battery.is_rewritten |= may_be_announced(battery.outages.pop(outage))
         disturb(world, battery)
         tell_holders(world, battery, first, end, before)
         world.touch([(battery.name, Fraction(1))], first, end)

@@ -12,7 +12,6 @@ from tests.simulation.market import (
     quarter_of,
 )
 from tests.simulation.model import VirtualAsset, World
-from tests.simulation.oracle.announced import find_delivered
 from tests.simulation.oracle.energy import find_activated, find_store, is_plain, is_uncut
 from tests.simulation.oracle.shares import available_fraction
 from tests.simulation.steps import Pick
@@ -70,26 +69,13 @@ def adjustments_request(world: World, virtual: VirtualAsset) -> Request:
     return Request("listAdjustments", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
 
 
-def find_followed(world: World, virtual: VirtualAsset, cuts: list[dict[str, Any]]) -> dict[int, Fraction] | None:
-    """kW that the store follows where something was cut: what was not announced counts as delivered. None where that
-    depends on more than outages."""
-    followed = {}
-    for cut in cuts:
-        quarter = quarter_of(from_text(cut["timestamp"]))
-        accepted, adjusted = (exact(cut[name]) for name in ("acceptedSchedule", "adjustedSchedule"))
-        power = find_delivered(world, virtual, quarter, accepted, adjusted)
-        if power is None:
-            return None
-        followed[quarter] = power
-    return followed
-
-
-def past_store_request(world: World, virtual: VirtualAsset, cuts: dict[int, Fraction]) -> Request:
+def past_store_request(world: World, virtual: VirtualAsset, followed: dict[int, Fraction]) -> Request:
     """What is in store now follows from what was accepted and what of it was cut as announced."""
+    is_cut = any(power != virtual.schedule.get(quarter, Fraction(0)) for quarter, power in followed.items())
 
     def check(answer: Answer) -> None:
-        expected = find_store(virtual, {**virtual.schedule, **cuts})
-        world.compared["store after cuts"] += bool(cuts)
+        expected = find_store(virtual, {**virtual.schedule, **followed})
+        world.compared["store after cuts"] += is_cut
         for point in answer.body:
             value = 100 * float(expected[quarter_of(from_text(point["time"]))]) / float(virtual.energy)
             said = point["stateOfChargePercentage"]

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.actors.acting import exact
 from tests.simulation.actors.delivered import dispatch_request
 from tests.simulation.actors.statement_lines import holder_request, owner_request
+from tests.simulation.audits.failures import (
+    compare_availability,
+    compare_substitution,
+    find_failures,
+    list_missed,
+    sum_line,
+)
 from tests.simulation.calls import Answer, Finding, Request
 from tests.simulation.market import berlin_day, from_text, midnight, quarter_after, quarter_of
 from tests.simulation.model import Battery, VirtualAsset, World
@@ -35,13 +42,17 @@ async def compare_statements(life: Life) -> None:
     for virtual in world.virtuals.values():
         await _compare_since_change(life, virtual)
     drifts = await read_drift(life, first, end)
+    failures = await find_failures(life, first, end)
+    await compare_availability(life, failures, first, end)
     for battery in world.batteries.values():
         request = owner_request(world, battery, first, end, "daily")
         answer = await life.ask(request)
         said.append(answer.body)
+        compare_substitution(life, failures, battery, (first, end), (request, answer))
         if drifts is not None:
             _compare_drift(world, request, answer, drifts[battery.id])
-            await _compare_imbalance(life, battery, (first, end), (request, answer), drifts[battery.id])
+            missed = list_missed(failures, battery)
+            await _compare_imbalance(life, battery, (first, end), (request, answer), drifts[battery.id], missed)
     world.compared["zero over all parties"] += any(one["lines"] for one in said)
     error = find_imbalance(said)
     if error is not None:
@@ -59,13 +70,9 @@ async def _compare_since_change(life: Life, virtual: VirtualAsset) -> None:
         await life.ask(holder_request(world, virtual, max(first, end - 192), end, "hourly"))
 
 
-def _sum_line(answer: Answer, name: str) -> Fraction:
-    return sum((exact(line["amount"]) for line in answer.body["lines"] if line["line"] == name), Fraction(0))
-
-
 def _compare_drift(world: World, request: Request, answer: Answer, rows: Rows) -> None:
     """The line is volume × price of its trades, and their prices are those that were published."""
-    paid, due = _sum_line(answer, "DRIFT"), sum((_sign(row) * exact(row["price"]) for row in rows), Fraction(0))
+    paid, due = sum_line(answer, "DRIFT"), sum((_sign(row) * exact(row["price"]) for row in rows), Fraction(0))
     world.compared["DRIFT of an owner"] += bool(due)
     if abs(paid - due) > DAYS * CENT + SLACK:
         raise Finding("drift", f"DRIFT of {float(due)}, not {float(paid)}", request, answer)
@@ -78,17 +85,23 @@ def _compare_drift(world: World, request: Request, answer: Answer, rows: Rows) -
 
 
 async def _compare_imbalance(
-    life: Life, battery: Battery, window: tuple[int, int], said: tuple[Request, Answer], rows: Rows
+    life: Life,
+    battery: Battery,
+    window: tuple[int, int],
+    said: tuple[Request, Answer],
+    rows: Rows,
+    missed: dict[int, float] | None,
 ) -> None:
     points = (await life.ask(dispatch_request(life.world, battery, *window))).body["dispatch"]
     traded: dict[int, Fraction] = defaultdict(Fraction)
     for row in rows:
         traded[quarter_of(from_text(row["time"]))] += _sign(row)
-    expected = find_owner_imbalance(life.world, battery, points, traded, window)
+    expected = find_owner_imbalance(life.world, battery, points, traded, window, missed)
     if expected is None:
         return
     life.world.compared["IMBALANCE of an owner"] += abs(expected) > CENT
-    paid = _sum_line(said[1], "IMBALANCE")
+    life.world.compared["IMBALANCE of a failed owner"] += any((missed or {}).values())
+    paid = sum_line(said[1], "IMBALANCE")
     if abs(paid - expected) > 2 * DAYS * CENT:
         raise Finding("imbalance", f"an owner's IMBALANCE of {float(expected)}, not {float(paid)}", *said)
 

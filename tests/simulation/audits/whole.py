@@ -16,7 +16,6 @@ from tests.simulation.actors.settling import prices_request
 from tests.simulation.actors.statement_lines import owner_request
 from tests.simulation.actors.stores import (
     adjustments_request,
-    find_followed,
     past_store_request,
     schedule_request,
     store_request,
@@ -32,7 +31,7 @@ from tests.simulation.audits.statements import compare_statements
 from tests.simulation.calls import Request
 from tests.simulation.market import berlin_day, day_of_quarter, quarter_of, quarters_of_day
 from tests.simulation.model import Battery, VirtualAsset
-from tests.simulation.oracle.energy import is_activated
+from tests.simulation.oracle.announced import find_followed
 from tests.simulation.oracle.payments import IMBALANCE_PRICE
 from tests.simulation.paging import compare_pages
 from tests.simulation.steps import Pick
@@ -96,11 +95,10 @@ async def audit(life: Life, *, is_end: bool) -> None:
     for virtual in world.virtuals.values():
         await life.ask(store_request(world, virtual, projected=False))
         said = (await life.ask(adjustments_request(world, virtual))).body
-        if virtual.has_one_block and virtual.first < now and not is_activated(world, virtual):
-            followed = find_followed(world, virtual, said)
-            if followed is not None:
-                await life.ask(past_store_request(world, virtual, followed))
-        await compare_announced(life, virtual, said)
+        followed = find_followed(world, virtual, now) if virtual.first < now else None
+        if followed is not None:
+            await life.ask(past_store_request(world, virtual, followed))
+            await compare_announced(life, virtual, said, followed)
         first = max(virtual.first, now - 96)
         if first < virtual.end:
             await life.ask(data_points_request(world, virtual, first, min(virtual.end, first + 192), "daily"))

@@ -22,7 +22,7 @@ def find_store(
     powers = virtual.schedule if schedule is None else schedule
     energy = virtual.initial * virtual.energy
     found = {virtual.first: energy}
-    moved = {power: _find_flow(virtual, power) for power in set(powers.values())}
+    moved = {power: find_flow(virtual, power) for power in set(powers.values())}
     for quarter in range(virtual.first, virtual.end):
         if quarter in powers:
             energy += moved[powers[quarter]]
@@ -32,7 +32,7 @@ def find_store(
     return found
 
 
-def _find_flow(virtual: VirtualAsset, power: Fraction) -> Fraction:
+def find_flow(virtual: VirtualAsset, power: Fraction) -> Fraction:
     """kWh that come in within a quarter-hour at a power."""
     if power > 0:
         return -HOURS * power / virtual.discharge_efficiency

@@ -23,15 +23,20 @@ def find_owner_imbalance(
     points: Sequence[dict[str, Any]],
     traded: Mapping[int, Fraction],
     window: tuple[int, int],
+    missed: Mapping[int, float] | None = None,
 ) -> Fraction | None:
-    """Euros of a window that is over, positive where they come in; None where a virtual asset behind it may be cut.
+    """Euros of a window that is over, positive where they come in; None where a virtual asset behind it may be cut and
+    it is not known what of that the battery missed.
 
-    `points` is its dispatch, `traded` MWh sold less bought on the battery itself by quarter-hour.
+    `points` is its dispatch, `traded` MWh sold less bought on the battery itself by quarter-hour, `missed` kW of what
+    its zone did not deliver.
     """
     behind = [one for one in world.virtuals.values() if any(name == battery.name for name, _ in one.backing)]
     if any(one.winner is not None and one.virtual is None for one in world.auctions.values()):
         return None
-    if not all(is_plain(world, one) for one in behind) or battery.samples.get("state_of_charge"):
+    if missed is None and not all(is_plain(world, one) for one in behind):
+        return None
+    if battery.samples.get("state_of_charge"):
         return None
     samples, opened = battery.samples.get("active_power", {}), dict(traded)
     for point in points:
@@ -43,6 +48,8 @@ def find_owner_imbalance(
         share, power = measure_quarter(samples, quarter) or (ZERO, ZERO)
         delivered = share * power + (1 - share) * dispatched
         opened[quarter] = opened.get(quarter, ZERO) - (delivered - owed) * MWH_OF_KW_QUARTER
+    for quarter, missed_kw in (missed or {}).items():
+        opened[quarter] = opened.get(quarter, ZERO) + Fraction(missed_kw) * MWH_OF_KW_QUARTER
     prices = world.prices
     return -sum((volume * prices.get((IMBALANCE_PRICE, quarter), ZERO) for quarter, volume in opened.items()), ZERO)
 

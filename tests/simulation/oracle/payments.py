@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
@@ -10,6 +10,7 @@ from itertools import pairwise
 from tests.simulation.market import day_of_quarter as day_of
 from tests.simulation.market import from_text, product_quarters, quarter_of, quarters_of_day, start_of_quarter
 from tests.simulation.model import Battery, VirtualAsset, World
+from tests.simulation.oracle.announced import find_followed
 from tests.simulation.oracle.book import find_turning_points
 from tests.simulation.oracle.energy import find_store, is_plain
 from tests.simulation.oracle.revenue import ZERO, bucket_end, categories, exact, measure, overlap
@@ -157,13 +158,18 @@ def find_given_back(world: World, virtual: VirtualAsset, first: int, end: int) -
     return owed
 
 
+def _find_powers(world: World, virtual: VirtualAsset, end: int) -> Mapping[int, Fraction] | None:
+    """kW that the asset's store and position follow until `end`."""
+    return virtual.schedule if is_plain(world, virtual) else find_followed(world, virtual, end)
+
+
 def find_imbalance_line(world: World, virtual: VirtualAsset, first: int, end: int) -> Fraction | None:
-    """−Σ open × price where one is published; known where nothing but its schedule moves the asset."""
-    if not is_plain(world, virtual):
+    """−Σ open × price where one is published; known where nothing but its schedule and what was announced moves the
+    asset. What was cut without notice counts as delivered."""
+    followed = _find_powers(world, virtual, end)
+    if followed is None:
         return None
-    opened = {
-        quarter: -power * MWH_OF_KW_QUARTER for quarter, power in virtual.schedule.items() if first <= quarter < end
-    }
+    opened = {quarter: -power * MWH_OF_KW_QUARTER for quarter, power in followed.items() if first <= quarter < end}
     for (asset, _, quarter, side), row in world.facts.trades.items():
         if asset == virtual.id and first <= quarter < end:
             sign = 1 if side == "SELL" else -1
@@ -174,9 +180,10 @@ def find_imbalance_line(world: World, virtual: VirtualAsset, first: int, end: in
 
 def find_end_of_life(world: World, virtual: VirtualAsset) -> Fraction | None:
     """Energy beyond the target at the mean imbalance price of the last market day, once all of it is published."""
-    if not is_plain(world, virtual):
+    followed = _find_powers(world, virtual, virtual.end)
+    if followed is None:
         return None
-    off = find_store(virtual)[virtual.end] - virtual.target * virtual.energy
+    off = find_store(virtual, followed)[virtual.end] - virtual.target * virtual.energy
     day = quarters_of_day(day_of(virtual.end - 1))
     prices = [world.prices.get((IMBALANCE_PRICE, quarter)) for quarter in day]
     known = [price for price in prices if price is not None]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
 from math import ceil
@@ -40,18 +40,27 @@ LINES_TOP: Final = TOP - 35
 LINES_A_PAGE: Final = int((LINES_TOP - BOTTOM) / SMALL_ROW) + 1
 ASSET_COLUMNS: Final = (
     (LEFT, "Battery", "Speicher"),
-    (LEFT + 106, "MW", ""),
-    (LEFT + 124, "Days", "Tage"),
-    (LEFT + 174, "Charged, MWh", "Geladen"),
-    (LEFT + 232, "Discharged, MWh", "Entladen"),
-    (LEFT + 282, "Of it reserves", "Regelung"),
-    (LEFT + 324, "Cycles", "Vollzyklen"),
-    (LEFT + 360, "Technical", "Technisch"),
-    (LEFT + 394, "Delivered", "Geliefert"),
-    (LEFT + 432, "Measured", "Gemessen"),
-    (LEFT + 476, "Earned, EUR", "Erlöse"),
-    (RIGHT, "EUR/MW", ""),
+    (LEFT + 122, "Rated power", "Nennleistung, MW"),
+    (LEFT + 146, "Days", "Tage"),
+    (LEFT + 220, "Cycles of limit", "Vollzyklen von"),
+    (LEFT + 270, "Technical", "availability"),
+    (LEFT + 326, "Availability", "delivered"),
+    (LEFT + 374, "Measured", "share"),
+    (LEFT + 440, "Earned", "Erlöse, EUR"),
+    (RIGHT, "Earned per MW", "je MW, EUR"),
 )
+ENERGY_COLUMNS: Final = (
+    (LEFT, "Battery", "Speicher"),
+    (LEFT + 156, "Charged", "energy"),
+    (LEFT + 206, "Discharged", "energy"),
+    (LEFT + 256, "Dispatched", "charge"),
+    (LEFT + 306, "Dispatched", "discharge"),
+    (LEFT + 356, "Measured", "charge"),
+    (LEFT + 406, "Measured", "discharge"),
+    (LEFT + 456, "Reserve", "charge"),
+    (RIGHT, "Reserve", "discharge"),
+)
+Columns = tuple[tuple[float, str, str], ...]
 MAX_CORRECTIONS_AHEAD: Final = 8
 """So many corrections stand on the first page; all of them stand among the lines behind it."""
 
@@ -64,7 +73,7 @@ def render_pdf(statement: IssuedStatement) -> bytes:
     canvas.setAuthor("Gridloom")
     assets = [] if statement.figures is UNSET else statement.figures.assets
     figure_pages = ceil(len(assets) / LINES_A_PAGE)
-    document = _Document(canvas, statement, 1 + figure_pages + ceil(len(statement.lines) / LINES_A_PAGE))
+    document = _Document(canvas, statement, 1 + 2 * figure_pages + ceil(len(statement.lines) / LINES_A_PAGE))
     document.draw_first_page()
     document.draw_assets(assets)
     document.draw_lines()
@@ -259,48 +268,39 @@ class _Document:
                 self.write(RIGHT, value, size=7.5, right=True)
 
     def draw_assets(self, assets: Sequence[AssetMonthView]) -> None:
+        """What batteries did, then their energies by themselves, each under the name that it has in every format."""
+        self._draw_table(("What the batteries did /", "Leistung der Speicher"), ASSET_COLUMNS, assets, _show_month)
+        self._draw_table(("Energy in MWh /", "Energie in MWh"), ENERGY_COLUMNS, assets, _show_energies)
+
+    def _draw_table(
+        self,
+        title: tuple[str, str],
+        columns: Columns,
+        assets: Sequence[AssetMonthView],
+        show: Callable[[AssetMonthView], Sequence[str]],
+    ) -> None:
         for first in range(0, len(assets), LINES_A_PAGE):
-            self._start_assets_page()
+            self._start_table(title, columns)
             for asset in assets[first : first + LINES_A_PAGE]:
-                self._write_asset(asset)
+                self.write(LEFT, _shorten_text(asset.name, 20), size=7)
+                for (x, _, _), value in zip(columns[1:], show(asset), strict=True):
+                    self.write(x, value or "–", size=6.5, right=True)
+                self.y -= SMALL_ROW
             self.end_page()
 
-    def _start_assets_page(self) -> None:
+    def _start_table(self, title: tuple[str, str], columns: Columns) -> None:
         self.page += 1
         self.y = TOP
-        self.write_both(LEFT, "What the batteries did /", "Leistung der Speicher", size=10, font=BOLD)
+        self.write_both(LEFT, *title, size=10, font=BOLD)
         self.y -= 10
-        for x, english, german in ASSET_COLUMNS:
-            self.write(x, english, size=6.5, color=GREY, right=x != LEFT)
+        for x, upper, lower in columns:
+            self.write(x, upper, size=6.5, color=GREY, right=x != LEFT)
             self.y -= 8
-            self.write(x, german, size=6.5, color=GREY, right=x != LEFT)
+            self.write(x, lower, size=6.5, color=GREY, right=x != LEFT)
             self.y += 8
         self.y -= 13
         self.rule(INK, 0.9)
         self.y = LINES_TOP
-
-    def _write_asset(self, asset: AssetMonthView) -> None:
-        limit = "" if asset.cycle_limit is UNSET else f" of {asset.cycle_limit:,.1f}"
-        self.write(LEFT, _shorten_text(asset.name, 20), size=7)
-        for (x, _, _), value in zip(
-            ASSET_COLUMNS[1:],
-            (
-                f"{asset.rated_power:,.1f}",
-                str(asset.days),
-                f"{asset.charged_energy:,.1f}",
-                f"{asset.discharged_energy:,.1f}",
-                wording.show_figure(asset.reserve_discharge, "{:,.1f}"),
-                f"{asset.cycles:,.1f}{limit}",
-                wording.show_share(asset.technical_availability),
-                wording.show_share(asset.availability_delivered),
-                wording.show_share(asset.measured_share),
-                wording.show_figure(asset.earned, "{:,.2f}"),
-                wording.show_figure(asset.earned_per_mw, "{:,.2f}"),
-            ),
-            strict=True,
-        ):
-            self.write(x, value or "–", size=6.5, right=True)
-        self.y -= SMALL_ROW
 
     def _draw_corrections(self) -> None:
         corrections = [line for line in self.statement.lines if line.line == CORRECTION]
@@ -356,6 +356,34 @@ class _Document:
         self.write(LEFT + 285, _shorten_text(party, 40), size=7.2, color=GREY)
         self.write(RIGHT, wording.show_amount(line.amount), size=7.2, right=True)
         self.y -= SMALL_ROW
+
+
+def _show_month(asset: AssetMonthView) -> Sequence[str]:
+    limit = "" if asset.cycle_limit is UNSET else f" of {asset.cycle_limit:,.1f}"
+    return (
+        f"{asset.rated_power:,.1f}",
+        str(asset.days),
+        f"{asset.cycles:,.1f}{limit}",
+        wording.show_share(asset.technical_availability),
+        wording.show_share(asset.availability_delivered),
+        wording.show_share(asset.measured_share),
+        wording.show_figure(asset.earned, "{:,.2f}"),
+        wording.show_figure(asset.earned_per_mw, "{:,.2f}"),
+    )
+
+
+def _show_energies(asset: AssetMonthView) -> Sequence[str]:
+    energies = (
+        asset.charged_energy,
+        asset.discharged_energy,
+        asset.dispatched_charge,
+        asset.dispatched_discharge,
+        asset.measured_charge,
+        asset.measured_discharge,
+        asset.reserve_charge,
+        asset.reserve_discharge,
+    )
+    return [wording.show_figure(energy, "{:,.1f}") for energy in energies]
 
 
 @lru_cache(maxsize=4096)

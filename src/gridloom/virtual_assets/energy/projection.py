@@ -67,7 +67,8 @@ class ProjectionInput:
     that is no more. `lowest_kwh` and `highest_kwh` bound the energy in reach at each period's end: zero and the
     available capacity, or less where reserves narrow them. `reach` says what goes out of reach, None where nothing
     does. `energy_kwh` is stored at the start, of `capacity_kwh`. `activated_kwh` is the energy that settled activations
-    add in each period, negative where they draw it. The first `closed` periods are not cut.
+    add in each period, negative where they draw it; `has_activations` is true where they have moved the store in these
+    periods, or before. The first `closed` periods are not cut.
     """
 
     power_kw: Floats
@@ -84,6 +85,7 @@ class ProjectionInput:
     announced_charge_kw: Floats | None = None
     announced_discharge_kw: Floats | None = None
     reach: Reach | None = None
+    has_activations: bool = False
 
     @property
     def slack_kwh(self) -> float:
@@ -285,8 +287,10 @@ class _ProjectionRun:
         left_kw, is_cut = _clip_lanes(scheduled_kw, inputs.charge_kw[:, position], inputs.discharge_kw[:, position])
         if reason is None and not is_cut:
             return total_kw
-        # Energy that is short without an announced outage counts as delivered; the store cannot follow that.
-        is_owners = reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES and not self._is_reach_reduced(position)
+        # A schedule that was accepted keeps the bounds of the store until its own cuts move it, which are its holder's,
+        # or activations do, which settle later: what is cut then counts as delivered, and the store cannot follow that.
+        is_of_energy = reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
+        is_owners = is_of_energy and inputs.has_activations and not self._is_reach_reduced(position)
         announced_kw = by_power_kw if is_owners else total_kw
         cut = Cut(
             position,

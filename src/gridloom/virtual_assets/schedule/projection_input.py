@@ -139,6 +139,7 @@ async def load_projection_input(
         energy_kwh=await _energy_at(db, asset, first, float(trajectory.energy_kwh[0])),
         cycles=await _cycle_rules(db, asset, powers, trajectory, end),
         activated_kwh=await schedule_store.read_activated_kwh(db, asset, first, end),
+        has_activations=asset.first_activated is not None,
         closed=first if closed is None else closed,
     )
     return lanes, hold_back(inputs, asset.holds, available.between(first, end)) if with_holds else inputs
@@ -200,6 +201,7 @@ async def load_projection_input_as_of(
         energy_kwh=asset.initial_kwh,
         cycles=await _cycle_rules(db, asset, {}, nothing, end),
         activated_kwh=activated_kwh,
+        has_activations=bool(activated_kwh.any()),
         closed=closed,
     )
 
@@ -215,6 +217,7 @@ def _input_of(
     energy_kwh: float,
     cycles: Sequence[CycleBudget],
     activated_kwh: Floats | None,
+    has_activations: bool,
     closed: int,
 ) -> ProjectionInput:
     first, end = available.first, available.end
@@ -238,6 +241,7 @@ def _input_of(
         announced_charge_kw=charge_kw * announced.charge,
         announced_discharge_kw=discharge_kw * announced.discharge,
         reach=reach,
+        has_activations=has_activations,
     )
 
 
