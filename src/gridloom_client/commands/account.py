@@ -123,6 +123,34 @@ def join(
         print(f"Joined as {me.role} and signed in to {url} as {name_of(me)}.")
 
 
+def password(
+    *,
+    stdin: Annotated[bool, Parameter(negative="")] = False,
+    keep_api_keys: bool | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Change your password; your other sessions end.
+
+    For example:
+
+        gridloom password
+
+    Parameters
+    ----------
+    stdin
+        Read the present and the new password from standard input, one a line, instead of asking for them.
+    keep_api_keys
+        --no-keep-api-keys revokes your API keys too.
+    """
+    present = _read_line("the present password") if stdin else _ask_secretly("Present password: ")
+    new = _read_line("the new password") if stdin else _ask_secretly("New password: ")
+    if not stdin and _ask_secretly("Again: ") != new:
+        raise Misunderstood("The two are not the same; nothing was changed.")
+    with connect(options) as client:
+        client.auth.change_password(current_password=present, new_password=new, keep_api_keys=keep_api_keys)
+    show_lines("The password is changed.", to_stderr=options.form != "table")
+
+
 def logout(*, options: Options = USUAL) -> None:
     """Sign out: the session ends and what was remembered is removed.
 

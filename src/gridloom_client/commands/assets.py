@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gridloom_client.commands.asset_details import (
+    change,
+    commitments,
+    metadata,
+    parameters,
+    schedule,
+    set_metadata,
+    set_parameters,
+    set_schedule,
+)
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, AssetName, EachWay, NewName, Options, connect
@@ -142,3 +152,7 @@ def _make_row(asset: PhysicalAsset) -> tuple[object, ...]:
         parameters.energy_capacity,
         parameters.rated_charge_power,
     )
+
+
+for _command in (change, parameters, set_parameters, schedule, set_schedule, metadata, set_metadata, commitments):
+    app.command(_command)

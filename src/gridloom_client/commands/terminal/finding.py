@@ -60,6 +60,21 @@ def find_battery(client: Client, text: str) -> UUID:
     return find_id(text, client.physical_assets.list(), "physical asset")
 
 
+def find_portfolio(client: Client, text: str, organisation: str | None = None) -> Holding:
+    """A portfolio of one's own, or of the organisation that is named."""
+    owner = choose_organisation(client, organisation)
+    found = find_thing(text, client.virtual_assets.portfolios(owner), "portfolio")
+    return Holding(owner, found.id, found.name)
+
+
+def find_fleet(client: Client, text: str) -> UUID:
+    return find_id(text, client.fleets.list(), "fleet")
+
+
+def find_auction(client: Client, text: str) -> UUID:
+    return find_id(text, client.auctions.list(), "auction")
+
+
 def find_organisation(client: Client, text: str) -> UUID:
     return find_id(text, client.organisations.list(), "organisation")
 
