@@ -84,8 +84,8 @@ def enable(*, options: Options = USUAL) -> None:
         begun = client.auth.begin_totp()
         show_lines(
             "Add this to your authenticator app:",
-            f"  secret   {begun.secret}",
-            f"  address  {begun.uri}",
+            f"Secret   {begun.secret}",
+            f"Address  {begun.uri}",
             to_stderr=options.form != "table",
         )
         confirmed = client.auth.confirm_totp(code=_ask_for_code("Code that it shows: "))
