@@ -282,7 +282,7 @@ class TestAnExport:
         known = {f"/monitoring/{BATTERY}/datapoints": lambda _: httpx2.Response(200, content=left.pop(0))}
         shown = run(f"monitoring export Husum {tmp_path / 'out.PARQUET'} {self.DAYS}", known)
         assert (shown.code, "The signals differ from day to day" in shown.err) == (2, True)
-        assert list(tmp_path.iterdir()) == []
+        assert [path for path in tmp_path.iterdir() if path.is_file()] == []
 
     def test_of_days_with_other_signals_leaves_no_file(self, run: Run, tmp_path: Path):
         days = self.answer_with("time,power\n1,5\n", "time,charge\n2,6\n")
@@ -290,7 +290,7 @@ class TestAnExport:
             f"monitoring export Husum {tmp_path / 'out.csv'} {self.DAYS}", {f"/monitoring/{BATTERY}/datapoints": days}
         )
         assert (shown.code, "The signals differ from day to day" in shown.err) == (2, True)
-        assert list(tmp_path.iterdir()) == []
+        assert [path for path in tmp_path.iterdir() if path.is_file()] == []
 
 
 class TestPublishedPrices:
@@ -321,8 +321,29 @@ class TestARefusal:
     def test_names_the_request_where_the_service_is_at_fault(self, run: Run, status: int, said: str):
         refusal = refuse(status, "some-problem", detail="It failed.", requestId="r-7")
         shown = run("organisations create Ostwind --kind OPERATOR", {"POST /organisations": refusal})
-        assert (shown.code, shown.out) == (1, "")
-        assert shown.err == said
+        assert (shown.code, shown.out, shown.err) == (5 if status >= 500 else 1, "", said)
+
+    def test_of_a_session_that_is_too_old_says_how_to_go_on(self, run: Run):
+        refusal = refuse(403, "reauthentication-required", detail="This needs a sign-in of the last ten minutes.")
+        shown = run("members role ada ADMIN", {f"PATCH /organisations/{OURS}/members/{THING}": refusal})
+        assert "of the last ten minutes: sign in again with gridloom login, then repeat the command." in shown.err
+
+    @pytest.mark.parametrize(
+        ("command", "code", "said"),
+        [
+            (
+                "assets list --colour red --json",
+                2,
+                {"title": "Not understood", "detail": "Unknown option: --colour. Did you mean --url?"},
+            ),
+            ("assets show Hamburg -o json", 2, {"title": "Not understood"}),
+            ("organisations list --json", 5, {"title": "No", "status": 500}),
+        ],
+    )
+    def test_is_json_where_json_is_asked_for(self, run: Run, command: str, code: int, said: dict[str, Any]):
+        shown = run(command, {"/organisations": refuse(500, "some-problem")})
+        document = json.loads(shown.err)
+        assert (shown.code, shown.out, {name: document.get(name) for name in said}) == (code, "", said)
 
 
 class TestAStream:
@@ -532,6 +553,10 @@ class TestAScript:
             f"unavailability withdraw Husum {SHORT}",
             "sandbox reset",
             "statements issue 2026-09",
+            *("fleets delete Nord", "grants revoke Husum Südwind", "keys revoke Gateway", f"webhooks delete {SHORT}"),
+            *(f"blocks remove Elbe {SHORT}", "virtual undo Elbe", f"auctions cancel {SHORT}", "members remove ada"),
+            *("members reset-second-factor ada", "identity-provider remove"),
+            *("prices withdraw REBAP_DE 2026-11-16 2026-11-17", "assets change Husum --status DECOMMISSIONED"),
         ],
     )
     def test_changes_nothing_that_was_not_agreed_to(self, run: Run, monkeypatch: pytest.MonkeyPatch, command: str):
@@ -541,7 +566,7 @@ class TestAScript:
         monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", no_terminal)
         shown = run(f"{command} -o json")
         assert (shown.code, shown.out, shown.service.changes) == (2, "", [])
-        assert shown.err == "Pass --yes where there is no terminal to confirm on.\n"
+        assert json.loads(shown.err)["detail"] == "Pass --yes where there is no terminal to confirm on."
 
 
 class TestAPersonWhoDoesNotAgree:

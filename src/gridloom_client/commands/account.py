@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.completion import forget_names
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import USUAL, Options, connect, make_client
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
@@ -173,6 +174,7 @@ def logout(*, options: Options = USUAL) -> None:
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
     profiles.delete_secret(name)
+    forget_names()
     if not print_one({"signedIn": False}, options):
         print("Signed out.")
 

@@ -14,6 +14,7 @@ from gridloom_client.commands.asset_details import (
     set_parameters,
     set_schedule,
 )
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, AssetName, EachWay, NewName, Options, connect
@@ -44,6 +45,7 @@ def list_(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         assets = list(client.physical_assets.list())
+        remember_names("physical asset", (one.name for one in assets))
     if print_data(assets, options):
         return
     columns = ["ID", "Name", "Zone", "Status", "Discharge kW", "Energy kWh", "Charge kW"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 ACCOUNT: Final = "Your account"
@@ -81,26 +82,89 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
 }
 
 
+OTHER_WORDS: Final[dict[str, str]] = {
+    "afrr": "reserves bid",
+    "ancillary": "reserves",
+    "battery": "assets",
+    "batteries": "assets",
+    "fcr": "reserves bid",
+    "people": "members",
+    "outage": "unavailability add",
+    "outages": "unavailability list",
+    "remit": "notifications",
+    "signin": "login",
+    "soc": "position energy",
+    "sso": "identity-provider",
+    "status": "health",
+    "telemetry": "monitoring",
+    "trades": "settlements list",
+    "users": "members",
+}
+"""What people type for a command of another name."""
+_HAVE_DEFAULTS: Final = ("prices", "statements")
+"""Groups that do something without a further word."""
+
+
 def find_help(words: str) -> str | None:
     """The text of a command's `--help`, as `sdk/help_texts.py` wrote it."""
+    return read_help_texts().get(words)
+
+
+def read_help_texts() -> dict[str, str]:
     path = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 — pathlib takes longer than the rest
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123
             texts = file.read().split("\f")
     except OSError:
-        return None
-    return next((text.partition("\n")[2] for text in texts if text.partition("\n")[0] == words), None)
+        return {}
+    return {words: help for words, _, help in (text.partition("\n") for text in texts)}
 
 
-def describe_unknown(name: str) -> str:
-    """The message for a word that is no command: the nearest that this installation has."""
-    from difflib import get_close_matches
+def is_unknown(words: Sequence[str]) -> bool:
+    """Whether the words name no command; known before any library is loaded."""
+    if words[0] not in USER_COMMANDS:
+        return words[0] not in OPERATOR_COMMANDS and not words[0].startswith("-")
+    further = words[1] if len(words) > 1 else "-"
+    if further.startswith("-") or words[0] in _HAVE_DEFAULTS:
+        return False
+    inner = [name for name in read_help_texts() if name.startswith(f"{words[0]} ")]
+    return bool(inner) and f"{words[0]} {further}" not in inner
+
+
+def asks_for_json(words: Sequence[str]) -> bool:
+    """Where the options of a command could not be read."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(
+        word in ("--json", "--output=json", "-ojson") or (word in ("-o", "--output") and value == "json")
+        for word, value in pairs
+    )
+
+
+def describe_unknown(words: Sequence[str]) -> str:
+    """The message for words that are no command: the nearest ones that this installation has."""
     from importlib.util import find_spec
 
-    usable = [*USER_COMMANDS, *(OPERATOR_COMMANDS if find_spec("asyncpg") else ())]
-    nearest = get_close_matches(name, usable, n=1, cutoff=0.5)
-    hint = f"did you mean gridloom {nearest[0]}?" if nearest else "gridloom --help lists them."
-    return f"There is no command {name}; {hint}"
+    group, further = words[0], words[1] if len(words) > 1 else ""
+    usable = [name for name in read_help_texts() if name.partition(" ")[0] in USER_COMMANDS or find_spec("asyncpg")]
+    if group in USER_COMMANDS:
+        inner = [name for name in usable if name.startswith(f"{group} ")]
+        nearest = [f"{group} {name}" for name in _find_nearest(further, [name.split()[1] for name in inner])]
+        typed, rest = f"{group} {further}", f"gridloom {group} --help lists them."
+    else:
+        same = [name for name in usable if name.endswith(f" {group}")]
+        same = same or [name for name in usable if name.endswith(f" {group.removesuffix('s')}")]
+        other = [OTHER_WORDS[group.lower()]] if group.lower() in OTHER_WORDS else []
+        nearest = other or same or _find_nearest(group, [name for name in usable if " " not in name])
+        typed, rest = group, "gridloom --help lists them."
+    named = [f"gridloom {name}" for name in nearest[:4]]
+    hint = f"did you mean {' or '.join(named)}?" if named else rest
+    return f"There is no command {typed}; {hint}"
+
+
+def _find_nearest(word: str, names: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return [name for name in names if name.startswith(word)][:2] or get_close_matches(word, names, n=1, cutoff=0.6)
 
 
 def write_help(stream: TextIO) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.fields import print_thing
 from gridloom_client.commands.terminal.finding import choose_organisation
@@ -48,6 +49,7 @@ def list_(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         organisations = list(client.organisations.list())
+        remember_names("organisation", (one.name for one in organisations))
     if print_data(organisations, options):
         return
     rows = [(one.id, one.name, one.kind) for one in organisations]

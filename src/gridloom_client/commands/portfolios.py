@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.portfolio_schedules import optimise, schedule
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.fields import print_thing
@@ -33,6 +34,7 @@ def list_(*, options: Options = USUAL) -> None:
     with connect(options) as client:
         owner = client.auth.me().organisation_id
         found = list(client.virtual_assets.portfolios(owner))
+        remember_names("portfolio", (one.name for one in found))
     if print_data(found, options):
         return
     rows = [(one.id, one.name, len(one.virtual_asset_ids), one.created_at) for one in found]

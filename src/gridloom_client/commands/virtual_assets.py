@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from gridloom_client.commands.allocation import allocate, change, undo
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import choose_organisation, find_virtual
 from gridloom_client.commands.terminal.options import USUAL, AssetName, Options, OwnerName, connect
@@ -41,6 +42,7 @@ def list_(
     with connect(options) as client:
         owner = choose_organisation(client, organisation)
         assets = list(client.virtual_assets.list(owner))
+        remember_names("virtual asset", (one.name for one in assets))
         if print_data(assets, options):
             return
         now = service_time(client)

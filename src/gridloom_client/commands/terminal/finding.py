@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import short_id
 
@@ -29,6 +30,7 @@ def find_id(text: str, things: Iterable[Any], kind: str) -> UUID:
 def find_thing(text: str, things: Iterable[Any], kind: str) -> Any:
     """The one thing whose id ends so or whose name it is; a name in full goes before the end of an id."""
     listed = list(things)
+    remember_names(kind, (getattr(thing, "name", None) for thing in listed))
     found = [thing for thing in listed if (getattr(thing, "name", None) or "").casefold() == text.casefold()]
     found = found or [thing for thing in listed if str(thing.id).endswith(text.lower())]
     if len(found) == 1:
