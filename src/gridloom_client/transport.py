@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -135,9 +134,11 @@ class SyncTransport:
 class AsyncTransport:
     """Runs scripts in an asyncio event loop."""
 
-    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
+    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] | None = None) -> None:
+        import asyncio  # a tenth of what a command costs, and none of them needs it
+
         self.client = client
-        self._sleep = sleep
+        self._sleep = sleep or asyncio.sleep
         self._lock = asyncio.Lock()
 
     async def run(self, steps: Steps[T]) -> T:
