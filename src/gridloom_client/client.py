@@ -7,7 +7,6 @@ import ssl
 from functools import cache
 from types import TracebackType
 from typing import Any, Final, Generic, TypeAlias
-from urllib.request import getproxies
 
 import httpx2
 
@@ -228,6 +227,8 @@ def trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
 
 def _choose_transport(url: str, verify: Verify, transport: httpx2.BaseTransport | None) -> dict[str, Any]:
     """A service at `http://` has no certificate to check, unless a proxy or a redirect leads to one."""
+    from urllib.request import getproxies
+
     if transport is not None:
         return {"transport": transport}
     is_plain = url.startswith("http://") and not getproxies()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -134,11 +135,9 @@ class SyncTransport:
 class AsyncTransport:
     """Runs scripts in an asyncio event loop."""
 
-    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] | None = None) -> None:
-        import asyncio  # a tenth of what a command costs, and none of them needs it
-
+    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
         self.client = client
-        self._sleep = sleep or asyncio.sleep
+        self._sleep = sleep
         self._lock = asyncio.Lock()
 
     async def run(self, steps: Steps[T]) -> T:

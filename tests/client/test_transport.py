@@ -1,9 +1,6 @@
 """The blocking and the awaiting client grant the same wishes over HTTP."""
 
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx2
@@ -169,22 +166,6 @@ class TestALostConnection:
         assert len(asked) == (1 if may_have_arrived else 4)
 
 
-@contextmanager
-def redirecting_server(target: str) -> Iterator[str]:
-    """Answers one request on a free port with a redirect."""
-
-    class Redirect(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(308)
-            self.send_header("Location", target)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    with HTTPServer(("127.0.0.1", 0), Redirect) as server:
-        threading.Thread(target=server.handle_request, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-
-
 class TestClient:
     def test_takes_an_api_key_or_a_password_not_both(self):
         with pytest.raises(ValueError, match="not both"):
@@ -203,15 +184,6 @@ class TestClient:
         monkeypatch.setenv("GRIDLOOM_CA_FILE", "/named.pem")
         with pytest.raises(ValueError, match=r"/named\.pem cannot be used as a CA file"):
             kind("https://gridloom.test", api_key="k")
-
-    def test_reads_authorities_for_plain_http_only_when_it_is_led_to_https(self, monkeypatch: pytest.MonkeyPatch):
-        for name in ("http_proxy", "https_proxy", "all_proxy"):
-            monkeypatch.delenv(name, raising=False)
-            monkeypatch.delenv(name.upper(), raising=False)
-        with redirecting_server("https://127.0.0.1:1/") as address:
-            client = Client(address, api_key="k", verify="/given.pem")
-            with pytest.raises(ValueError, match=r"/given\.pem cannot be used as a CA file"):
-                client.auth.me()
 
     def test_shows_no_secret_when_printed(self):
         client = Client(username="ada", password="hunter2")
