@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeAlias
 
 import httpx2
 
+from gridloom_client.deferred_tls import DeferredTls
 from gridloom_client.display import facts_html
 from gridloom_client.effects import Steps
 from gridloom_client.operations import M, Resource
@@ -153,8 +154,7 @@ class Client(Resources[SyncTransport]):
             base_url=who.url,
             timeout=timeout_s,
             headers={"User-Agent": USER_AGENT},
-            verify=trust_certificates(verify) if transport is None else True,
-            transport=transport,
+            **_choose_transport(who.url, verify, transport),
         )
         super().__init__(exchange, SyncTransport(http))
 
@@ -245,6 +245,18 @@ def trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
     if verify is True:
         return _read_authorities(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     return verify
+
+
+def _choose_transport(url: str, verify: Verify, transport: httpx2.BaseTransport | None) -> dict[str, Any]:
+    """A service at `http://` has no certificate to check, unless a proxy or a redirect leads to one."""
+    from urllib.request import getproxies
+
+    if transport is not None:
+        return {"transport": transport}
+    is_plain = url.startswith("http://") and not getproxies()
+    if not is_plain:
+        return {"verify": trust_certificates(verify)}
+    return {"verify": False, "mounts": {"https://": DeferredTls(lambda: trust_certificates(verify))}}
 
 
 @cache

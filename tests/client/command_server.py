@@ -54,7 +54,7 @@ def _run_asked(connection: socket.socket) -> int:
     _open_streams(streams or [_open_file(asked, name) for name in STREAMS])
     sys.argv = ["gridloom", *asked["arguments"]]
     try:
-        run_command()
+        run_command(leave=sys.exit)
         code = 0
     except SystemExit as ended:
         code = _find_code(ended.code)

@@ -13,6 +13,7 @@ from gridloom_client.commands.directory import (
     USER_COMMANDS,
     describe_unknown,
     find_help,
+    is_unknown,
 )
 from gridloom_client.commands.narrow_help import reflow_help
 from gridloom_client.profiles import find_local_url
@@ -97,9 +98,28 @@ class TestAHelpText:
         assert find_help("nothing") is None
 
 
+UNKNOWN = {
+    "bids": "did you mean gridloom auctions bids or gridloom reserves bids?",
+    "orders": "did you mean gridloom markets orders?",
+    "batteries": "did you mean gridloom assets?",
+    "outage": "did you mean gridloom unavailability add?",
+    "asets": "did you mean gridloom assets?",
+    "migrat": "did you mean gridloom migrate?",
+    "assets lst": "did you mean gridloom assets list?",
+    "assets xyzzy": "gridloom assets --help lists them.",
+    "xyzzy": "gridloom --help lists them.",
+}
+
+
 class TestAnUnknownCommand:
-    def test_is_answered_with_the_list_where_none_is_near(self):
-        assert describe_unknown("xyzzy").endswith("gridloom --help lists them.")
+    @pytest.mark.parametrize("typed", UNKNOWN)
+    def test_is_answered_with_the_nearest_or_with_the_list(self, typed: str):
+        words = typed.split()
+        assert (is_unknown(words), describe_unknown(words)) == (True, f"There is no command {typed}; {UNKNOWN[typed]}")
+
+    def test_is_none_that_is_known(self):
+        assert not [name for name in STORED if is_unknown(name.split())]
+        assert not any(map(is_unknown, (["prices", "--plot"], ["statements"], ["whoami", "--json"], ["--help"])))
 
 
 class TestTheLocalService:

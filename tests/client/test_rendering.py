@@ -115,7 +115,7 @@ class TestTheCommand:
         assert done.returncode == 0, done.stderr
         script = Path(done.stdout.removeprefix("Completion is in ").partition(". It works")[0])
         assert script.is_relative_to(tmp_path)
-        assert "optimise" in script.read_text()
+        assert "gridloom --complete" in script.read_text()
         if shell == "bash":
             subprocess.run(["bash", "-n", script], check=True)
 

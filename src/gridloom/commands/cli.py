@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from datetime import UTC, datetime
@@ -410,7 +409,8 @@ def main() -> None:
 
 def install_completion(shell: str | None) -> None:
     """Write a script that completes commands for bash, zsh or fish, the caller's own when none is named."""
-    _mount_client_commands()
+    from gridloom_client.commands.completion import SCRIPTS
+
     shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
     if shell is not None and shell not in shells:
         exit_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
@@ -420,13 +420,13 @@ def install_completion(shell: str | None) -> None:
         if type(error).__name__ != "ShellDetectionError":
             raise
         exit_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
+    path.write_text(SCRIPTS[shell or _name_shell(path)])
     print(f"Completion is in {path}. It works in shells that you open from now on.")
 
 
-def _mount_client_commands() -> None:
-    """The client ships its own commands; each becomes `gridloom <command>`."""
-    commands: Any = importlib.import_module("gridloom_client.commands")
-    app.update(commands.make_app())
+def _name_shell(path: Path) -> str:
+    """The shell that was found, by where its completions are."""
+    return next((shell for shell in ("fish", "zsh") if shell in str(path) or path.name.startswith("_")), "bash")
 
 
 def _read_settings() -> Settings:

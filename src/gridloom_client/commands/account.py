@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.completion import forget_names
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import USUAL, Options, connect, make_client
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
@@ -123,6 +124,34 @@ def join(
         print(f"Joined as {me.role} and signed in to {url} as {name_of(me)}.")
 
 
+def password(
+    *,
+    stdin: Annotated[bool, Parameter(negative="")] = False,
+    keep_api_keys: bool | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Change your password; your other sessions end.
+
+    For example:
+
+        gridloom password
+
+    Parameters
+    ----------
+    stdin
+        Read the present and the new password from standard input, one a line, instead of asking for them.
+    keep_api_keys
+        --no-keep-api-keys revokes your API keys too.
+    """
+    present = _read_line("the present password") if stdin else _ask_secretly("Present password: ")
+    new = _read_line("the new password") if stdin else _ask_secretly("New password: ")
+    if not stdin and _ask_secretly("Again: ") != new:
+        raise Misunderstood("The two are not the same; nothing was changed.")
+    with connect(options) as client:
+        client.auth.change_password(current_password=present, new_password=new, keep_api_keys=keep_api_keys)
+    show_lines("The password is changed.", to_stderr=options.form != "table")
+
+
 def logout(*, options: Options = USUAL) -> None:
     """Sign out: the session ends and what was remembered is removed.
 
@@ -145,6 +174,7 @@ def logout(*, options: Options = USUAL) -> None:
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
     profiles.delete_secret(name)
+    forget_names()
     if not print_one({"signedIn": False}, options):
         print("Signed out.")
 

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gridloom_client.commands.asset_details import (
+    change,
+    commitments,
+    metadata,
+    parameters,
+    schedule,
+    set_metadata,
+    set_parameters,
+    set_schedule,
+)
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, AssetName, EachWay, NewName, Options, connect
@@ -34,6 +45,7 @@ def list_(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         assets = list(client.physical_assets.list())
+        remember_names("physical asset", (one.name for one in assets))
     if print_data(assets, options):
         return
     columns = ["ID", "Name", "Zone", "Status", "Discharge kW", "Energy kWh", "Charge kW"]
@@ -142,3 +154,7 @@ def _make_row(asset: PhysicalAsset) -> tuple[object, ...]:
         parameters.energy_capacity,
         parameters.rated_charge_power,
     )
+
+
+for _command in (change, parameters, set_parameters, schedule, set_schedule, metadata, set_metadata, commitments):
+    app.command(_command)

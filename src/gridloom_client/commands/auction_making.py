@@ -87,7 +87,7 @@ def create(
     with connect(options) as client:
         now = service_time(client)
         batteries = list(client.physical_assets.list())
-        parts = [_read_part(text, batteries, len(backing)) for text in backing]
+        parts = [read_part(text, batteries, len(backing)) for text in backing]
         if abs(sum(share for _, share in parts) - 1) > 1e-9:
             raise Misunderstood("The shares of the batteries do not sum to 1.")
         first, last = market_day(choose_day(day, now, days_ahead=2))
@@ -125,7 +125,7 @@ def create(
         print_facts("The auction is created.", {"ID": made.id, "Opens": made.start, "Closes": made.end}, options)
 
 
-def _read_part(text: str, batteries: Sequence[Any], count: int) -> tuple[Any, float]:
+def read_part(text: str, batteries: Sequence[Any], count: int) -> tuple[Any, float]:
     """`NAME=0.4`; the share of the only one is 1, of several without shares equal ones."""
     name, _, share = text.rpartition("=") if "=" in text else (text, "", "")
     battery = find_thing(name, batteries, "physical asset")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter, Token
 
 from gridloom_client.commands.auction_making import create
+from gridloom_client.commands.auction_running import bids, cancel, change, invite, results
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, ListedID, Options, connect
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 app = CommandGroup(
     name="auctions",
-    help="Auctions of virtual batteries: list, show, watch, bid, withdraw, value, create.",
+    help="Auctions: list, show, watch, bid, bids, withdraw, value; create, change, invite, cancel, results.",
     group="Using the platform",
 )
 
@@ -240,3 +241,8 @@ def _describe_countdown(auction: Auction, now: datetime) -> str:
 
 
 app.command(create)
+app.command(change)
+app.command(invite)
+app.command(cancel)
+app.command(bids)
+app.command(results)

@@ -6,16 +6,19 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
-from uuid import UUID
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.terminal.asking import confirm
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
-from gridloom_client.commands.terminal.options import USUAL, NewName, Options, connect
-from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.finding import find_id, find_organisation
+from gridloom_client.commands.terminal.options import USUAL, Confirmed, NewName, Options, connect
+from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.literals import Permission
 
 _GROUP = "Your account"
+MembersOf = Annotated[str | None, Parameter(help="As an ADMIN: the members' keys of this organisation, by id or name.")]
+KeyName = Annotated[str, Parameter(help="Its name, its id or the end of it.")]
 sessions = CommandGroup(name="sessions", help="Where you are signed in: list, end.", group=_GROUP)
 second_factor = CommandGroup(name="second-factor", help="One-time codes of a device: enable, disable.", group=_GROUP)
 keys = CommandGroup(name="keys", help="API keys, for machines: list, create, revoke.", group=_GROUP)
@@ -42,7 +45,7 @@ def list_sessions(*, options: Options = USUAL) -> None:
 
 @sessions.command(name="end")
 def end_sessions(
-    session_id: UUID | None = None,
+    session: Annotated[str | None, Parameter(help="Which one: its id, or the end of it.")] = None,
     *,
     others: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
@@ -52,22 +55,20 @@ def end_sessions(
     For example:
 
         gridloom sessions end --others
-        gridloom sessions end 01890a5d-ac96-774b-bcce-b302099a8057
+        gridloom sessions end 099a8057
 
     Parameters
     ----------
-    session_id
-        Which one.
     others
         All but this one.
     """
-    if (session_id is None) is not others:
+    if (session is None) is not others:
         raise Misunderstood("Name a session, or say --others.")
     with connect(options) as client:
-        if session_id is None:
+        if session is None:
             client.auth.end_other_sessions()
         else:
-            client.auth.end_session(session_id)
+            client.auth.end_session(find_id(session, client.auth.sessions(), "session"))
     show_lines("Ended.", to_stderr=options.form != "table")
 
 
@@ -81,7 +82,12 @@ def enable(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         begun = client.auth.begin_totp()
-        print_facts("Add this to your authenticator app", {"Secret": begun.secret, "Address": begun.uri})
+        show_lines(
+            "Add this to your authenticator app:",
+            f"Secret   {begun.secret}",
+            f"Address  {begun.uri}",
+            to_stderr=options.form != "table",
+        )
         confirmed = client.auth.confirm_totp(code=_ask_for_code("Code that it shows: "))
     if print_one(confirmed, options):
         return
@@ -104,22 +110,17 @@ def disable(*, options: Options = USUAL) -> None:
 
 
 @keys.command(name="list")
-def list_keys(*, organisation: UUID | None = None, options: Options = USUAL) -> None:
+def list_keys(*, organisation: MembersOf = None, options: Options = USUAL) -> None:
     """List your API keys, or as an ADMIN those of all members.
 
     For example:
 
         gridloom keys list
-        gridloom keys list --organisation 01890a5d-ac96-774b-bcce-b302099a8057
-
-    Parameters
-    ----------
-    organisation
-        Every member's keys of this organisation.
+        gridloom keys list --organisation "Nordlicht Speicher"
     """
     with connect(options) as client:
         if organisation is not None:
-            members = list(client.organisations.api_keys(organisation))
+            members = list(client.organisations.api_keys(find_organisation(client, organisation)))
             if not print_data(members, options):
                 theirs = [(str(one.id), one.name, one.username, one.expires_at, one.permissions) for one in members]
                 print_table("API keys", ["ID", "Name", "Member", "Ends", "Permissions"], theirs, options)
@@ -136,7 +137,7 @@ def create_key(
     permissions: Sequence[Permission],
     *,
     expires_at: datetime | None = None,
-    asset: Annotated[Sequence[UUID], Parameter(negative="")] = (),
+    asset: Annotated[Sequence[str], Parameter(negative="")] = (),
     network: Annotated[Sequence[str], Parameter(negative="")] = (),
     options: Options = USUAL,
 ) -> None:
@@ -153,46 +154,53 @@ def create_key(
     expires_at
         When it ends; the organisation's longest time when left out.
     asset
-        The only assets it reaches; may be repeated.
+        The only batteries it reaches, by id or name; may be repeated.
     network
         The only networks it works from; may be repeated.
     """
     if expires_at is not None and expires_at.tzinfo is None:
         raise Misunderstood("--expires-at needs an offset, such as 2027-01-01T00:00:00Z.")
     with connect(options) as client:
+        known = list(client.physical_assets.list()) if asset else []
         made = client.auth.create_api_key(
             name=name,
             permissions=list(permissions),
             expires_at=expires_at,
-            physical_asset_ids=list(asset) or None,
+            physical_asset_ids=[find_id(each, known, "physical asset") for each in asset] or None,
             allowed_networks=list(network) or None,
         )
     if print_one(made, options):
         return
-    show_lines(f"{made.name} ends {made.expires_at:%Y-%m-%d}. This is its secret, shown this once:", to_stderr=True)
+    reach = f" with {', '.join(asset)} alone" if asset else ""
+    show_lines(
+        f"{made.name} may {', '.join(made.permissions)}{reach}, until {made.expires_at:%Y-%m-%d}.",
+        "This is its secret, shown this once:",
+        to_stderr=True,
+    )
     print(made.secret)
 
 
 @keys.command(name="revoke")
-def revoke_key(key_id: UUID, *, organisation: UUID | None = None, options: Options = USUAL) -> None:
+def revoke_key(
+    key: KeyName, *, yes: Confirmed = False, organisation: MembersOf = None, options: Options = USUAL
+) -> None:
     """Revoke an API key; it stops working within a second.
 
     For example:
 
-        gridloom keys revoke 01890a5d-ac96-774b-bcce-b302099a8057
-
-    Parameters
-    ----------
-    key_id
-        Which one.
-    organisation
-        As an ADMIN: a member's key of this organisation.
+        gridloom keys revoke "Gateway Oldenburg" --yes
+        gridloom keys revoke 099a8057 --organisation "Nordlicht Speicher" --yes
     """
     with connect(options) as client:
-        if organisation is None:
-            client.auth.revoke_api_key(key_id)
+        owner = find_organisation(client, organisation) if organisation else None
+        known = client.auth.api_keys() if owner is None else client.organisations.api_keys(owner)
+        id = find_id(key, known, "API key")
+        if not confirm(f"Revoke the key {key}?", yes=yes):
+            return
+        if owner is None:
+            client.auth.revoke_api_key(id)
         else:
-            client.organisations.revoke_api_key(organisation, key_id)
+            client.organisations.revoke_api_key(owner, id)
     show_lines("Revoked.", to_stderr=options.form != "table")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 ACCOUNT: Final = "Your account"
@@ -14,22 +15,33 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "login": (ACCOUNT, "account:login", "Sign in and remember it."),
     "join": (ACCOUNT, "account:join", "Accept an invitation."),
     "logout": (ACCOUNT, "account:logout", "Sign out and forget it."),
+    "password": (ACCOUNT, "account:password", "Change your password."),
     "whoami": (ACCOUNT, "account:whoami", "Who you are here."),
     "sessions": (ACCOUNT, "credentials:sessions", "Where you are signed in: list, end."),
     "second-factor": (ACCOUNT, "credentials:second_factor", "One-time codes: enable, disable."),
     "keys": (ACCOUNT, "credentials:keys", "API keys: list, create, revoke."),
     "profile": (ACCOUNT, "profile:app", "Who you are at which service: add, use, list."),
     "auctions": (USING, "auctions:app", "Auctions of virtual batteries: list, bid, withdraw."),
-    "virtual": (USING, "virtual_assets:app", "Virtual batteries of your organisation."),
+    "virtual": (USING, "virtual_assets:app", "Virtual batteries: list, show, change."),
+    "blocks": (USING, "blocks:app", "Parts of a virtual battery, by market."),
     "portfolios": (USING, "portfolios:app", "Groups of virtual batteries."),
     "schedule": (USING, "scheduling.schedule:app", "What a virtual battery does: set, optimise."),
-    "markets": (USING, "markets:app", "The markets of a day: day, order, orders, cancel."),
-    "prices": (USING, "prices:prices", "A day's prices, published and forecast."),
+    "position": (USING, "position:app", "What a virtual battery traded and stores."),
+    "markets": (USING, "markets:app", "The markets of a day: day, plan, order, orders."),
+    "settlements": (USING, "settlements:app", "Recorded trades and awards."),
+    "prices": (USING, "prices:app", "A day's prices, published and forecast."),
     "revenue": (USING, "revenue:revenue", "What assets earned."),
+    "benchmark": (USING, "benchmark:benchmark", "What days earned beside what they could have."),
     "statement": (USING, "revenue:statement", "Who pays and who earns."),
     "statements": (USING, "statements:app", "Issued months: list, show, download."),
     "backtest": (USING, "backtest:app", "Past days played again."),
     "assets": (USING, "assets:app", "Physical assets: installed batteries."),
+    "fleets": (USING, "fleets:app", "Groups of batteries."),
+    "dispatch": (USING, "dispatch:app", "What a battery must do: show, acknowledge."),
+    "performance": (USING, "dispatch:performance", "What a battery did of it."),
+    "reserves": (USING, "reserves:app", "FCR and aFRR of a battery: bid, bids, results."),
+    "logbook": (USING, "logbook:app", "What happened to a battery: list, add, correct."),
+    "notifications": (USING, "notifications:app", "Market messages of a battery (REMIT)."),
     "grants": (USING, "grants:app", "What others may do with a battery."),
     "availability": (USING, "unavailability:availability", "What a battery can do."),
     "unavailability": (USING, "unavailability:app", "What a battery cannot do for a while."),
@@ -39,9 +51,13 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "webhooks": (USING, "webhooks:app", "Events sent to an address of yours."),
     "audit": (USING, "audit:audit", "Who did what, when and from where."),
     "organisations": (USING, "organisations:app", "Who takes part."),
+    "members": (USING, "members:app", "People of an organisation, roles, invitations."),
+    "identity-provider": (USING, "identity_provider:app", "Where members sign in, by OpenID Connect."),
     "invite": (USING, "organisations:invite", "Invite a person to an organisation."),
     "feeds": (USING, "feeds:app", "Feeds of market data: list, enable, run, backfill."),
     "import": (USING, "imports:app", "Published prices and settlements from files."),
+    "delivery": (USING, "delivery:app", "Runs that turn schedules into dispatch."),
+    "health": (USING, "health:health", "Whether the service can do its work."),
     "call": (USING, "call:call", "Any operation of the interface."),
     "clock": (USING, "clock:clock", "The sandbox's time, shown or moved."),
     "sandbox": (USING, "sandbox:app", "The sandbox: its clock, its world, starting over."),
@@ -66,26 +82,89 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
 }
 
 
+OTHER_WORDS: Final[dict[str, str]] = {
+    "afrr": "reserves bid",
+    "ancillary": "reserves",
+    "battery": "assets",
+    "batteries": "assets",
+    "fcr": "reserves bid",
+    "people": "members",
+    "outage": "unavailability add",
+    "outages": "unavailability list",
+    "remit": "notifications",
+    "signin": "login",
+    "soc": "position energy",
+    "sso": "identity-provider",
+    "status": "health",
+    "telemetry": "monitoring",
+    "trades": "settlements list",
+    "users": "members",
+}
+"""What people type for a command of another name."""
+_HAVE_DEFAULTS: Final = ("prices", "statements")
+"""Groups that do something without a further word."""
+
+
 def find_help(words: str) -> str | None:
     """The text of a command's `--help`, as `sdk/help_texts.py` wrote it."""
+    return read_help_texts().get(words)
+
+
+def read_help_texts() -> dict[str, str]:
     path = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 — pathlib takes longer than the rest
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123
             texts = file.read().split("\f")
     except OSError:
-        return None
-    return next((text.partition("\n")[2] for text in texts if text.partition("\n")[0] == words), None)
+        return {}
+    return {words: help for words, _, help in (text.partition("\n") for text in texts)}
 
 
-def describe_unknown(name: str) -> str:
-    """The message for a word that is no command: the nearest that this installation has."""
-    from difflib import get_close_matches
+def is_unknown(words: Sequence[str]) -> bool:
+    """Whether the words name no command; known before any library is loaded."""
+    if words[0] not in USER_COMMANDS:
+        return words[0] not in OPERATOR_COMMANDS and not words[0].startswith("-")
+    further = words[1] if len(words) > 1 else "-"
+    if further.startswith("-") or words[0] in _HAVE_DEFAULTS:
+        return False
+    inner = [name for name in read_help_texts() if name.startswith(f"{words[0]} ")]
+    return bool(inner) and f"{words[0]} {further}" not in inner
+
+
+def asks_for_json(words: Sequence[str]) -> bool:
+    """Where the options of a command could not be read."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(
+        word in ("--json", "--output=json", "-ojson") or (word in ("-o", "--output") and value == "json")
+        for word, value in pairs
+    )
+
+
+def describe_unknown(words: Sequence[str]) -> str:
+    """The message for words that are no command: the nearest ones that this installation has."""
     from importlib.util import find_spec
 
-    usable = [*USER_COMMANDS, *(OPERATOR_COMMANDS if find_spec("asyncpg") else ())]
-    nearest = get_close_matches(name, usable, n=1, cutoff=0.5)
-    hint = f"did you mean gridloom {nearest[0]}?" if nearest else "gridloom --help lists them."
-    return f"There is no command {name}; {hint}"
+    group, further = words[0], words[1] if len(words) > 1 else ""
+    usable = [name for name in read_help_texts() if name.partition(" ")[0] in USER_COMMANDS or find_spec("asyncpg")]
+    if group in USER_COMMANDS:
+        inner = [name for name in usable if name.startswith(f"{group} ")]
+        nearest = [f"{group} {name}" for name in _find_nearest(further, [name.split()[1] for name in inner])]
+        typed, rest = f"{group} {further}", f"gridloom {group} --help lists them."
+    else:
+        same = [name for name in usable if name.endswith(f" {group}")]
+        same = same or [name for name in usable if name.endswith(f" {group.removesuffix('s')}")]
+        other = [OTHER_WORDS[group.lower()]] if group.lower() in OTHER_WORDS else []
+        nearest = other or same or _find_nearest(group, [name for name in usable if " " not in name])
+        typed, rest = group, "gridloom --help lists them."
+    named = [f"gridloom {name}" for name in nearest[:4]]
+    hint = f"did you mean {' or '.join(named)}?" if named else rest
+    return f"There is no command {typed}; {hint}"
+
+
+def _find_nearest(word: str, names: Sequence[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return [name for name in names if name.startswith(word)][:2] or get_close_matches(word, names, n=1, cutoff=0.6)
 
 
 def write_help(stream: TextIO) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.terminal.asking import confirm
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
-from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.literals import Permission
 
@@ -60,15 +61,19 @@ def set_(
 
 
 @app.command
-def revoke(asset: BatteryName, organisation: OtherOrganisation, *, options: Options = USUAL) -> None:
+def revoke(
+    asset: BatteryName, organisation: OtherOrganisation, *, yes: Confirmed = False, options: Options = USUAL
+) -> None:
     """Take back all that another organisation may do with a battery.
 
     For example:
 
-        gridloom grants revoke "Elbe 20 MW" "Nordlicht Trading"
+        gridloom grants revoke "Elbe 20 MW" "Nordlicht Trading" --yes
     """
     with connect(options) as client:
         battery, other = find_battery(client, asset), find_organisation(client, organisation)
         etag = client.physical_assets.grant.answer(battery, other).etag
+        if not confirm(f"Take back all that {organisation} may do with {asset}?", yes=yes):
+            return
         client.physical_assets.revoke_grant(battery, other, if_match=etag)
     show_lines("Revoked.", to_stderr=options.form != "table")

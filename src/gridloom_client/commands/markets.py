@@ -7,12 +7,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from gridloom_client.commands.scheduling.points import read_points
 from gridloom_client.commands.terminal.asking import agree, read_text
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
-from gridloom_client.commands.terminal.finding import choose_organisation, find_id, find_virtual
+from gridloom_client.commands.terminal.fields import print_rows, print_thing, report_done
+from gridloom_client.commands.terminal.finding import (
+    Holding,
+    choose_organisation,
+    find_id,
+    find_portfolio,
+    find_virtual,
+)
 from gridloom_client.commands.terminal.options import (
     USUAL,
     AssetName,
@@ -22,24 +30,39 @@ from gridloom_client.commands.terminal.options import (
     OwnerName,
     connect,
 )
+from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.commands.terminal.windows import choose_day, read_day, service_time
 from gridloom_client.literals import Stage
 
 if TYPE_CHECKING:
     from gridloom_client.answers import MarketStage
+    from gridloom_client.client import Client
 
-app = CommandGroup(name="markets", help="The markets of a day: day, order, orders, cancel.", group="Using the platform")
+app = CommandGroup(
+    name="markets",
+    help="The markets of a day: day, plan, order, orders, cancel; waiting, record.",
+    group="Using the platform",
+)
+OfPortfolio = Annotated[bool, Parameter(negative="", help="The name is that of a portfolio.")]
 
 
 @app.command
-def day(asset: AssetName, *, day: str | None = None, organisation: OwnerName = None, options: Options = USUAL) -> None:
+def day(
+    asset: AssetName,
+    *,
+    day: str | None = None,
+    portfolio: OfPortfolio = False,
+    organisation: OwnerName = None,
+    options: Options = USUAL,
+) -> None:
     """Show what stands at each stage of a delivery day, and what it earned.
 
     For example:
 
         gridloom markets day "Elbe 1"
         gridloom markets day 099a8057 --day 2026-11-17 -o json
+        gridloom markets day North --portfolio
 
     Parameters
     ----------
@@ -47,6 +70,9 @@ def day(asset: AssetName, *, day: str | None = None, organisation: OwnerName = N
         Which delivery day: a date, today or tomorrow; tomorrow when left out, or the asset's day nearest to it.
     """
     with connect(options) as client:
+        if portfolio:
+            _show_portfolio(client, find_portfolio(client, asset, organisation), day, options)
+            return
         found = find_virtual(client, asset, organisation)
         seen = client.virtual_assets.get(found.organisation_id, found.id)
         wanted = choose_day(day, service_time(client), (seen.start, seen.end), days_ahead=1)
@@ -56,6 +82,75 @@ def day(asset: AssetName, *, day: str | None = None, organisation: OwnerName = N
     titles = ["Stage", "Gate", "Status", "Earned EUR", "Sold MWh", "Bought MWh", "Reserved kW", "Order"]
     print_table(f"{found.name} on {wanted}", titles, [_list_cells(stage) for stage in stages], options)
     show_lines(*(f"{stage.stage}: {stage.problem.detail}" for stage in stages if stage.problem is not None))
+
+
+def _show_portfolio(client: Client, found: Holding, day: str | None, options: Options) -> None:
+    wanted = choose_day(day, service_time(client), days_ahead=1)
+    stages = client.markets.portfolio_day(found.organisation_id, found.id, delivery_day=wanted)
+    columns = {
+        "Stage": "stage",
+        "Gate": "gate",
+        "Status": "status",
+        "Earned EUR": "earned",
+        "Sold MWh": "traded.sold",
+        "Bought MWh": "traded.bought",
+        "Orders": "#orders",
+    }
+    print_rows(f"{found.name} on {wanted}", stages, columns, options)
+
+
+@app.command
+def plan(
+    asset: AssetName,
+    *,
+    day: str | None = None,
+    stage: Stage | None = None,
+    fee: float | None = None,
+    hurdle: float | None = None,
+    portfolio: OfPortfolio = False,
+    organisation: OwnerName = None,
+    options: Options = USUAL,
+) -> None:
+    """Plan a stage of a delivery day: what to trade or to offer, and what it may earn; `order` places it.
+
+    For example:
+
+        gridloom markets plan "Elbe 1" --stage IDA1
+        gridloom markets plan North --portfolio --day 2026-11-17 -o json
+
+    Parameters
+    ----------
+    day
+        Which delivery day; tomorrow when left out.
+    stage
+        Which one; the next one when left out.
+    fee
+        EUR/MWh traded.
+    hurdle
+        EUR/MWh that a trade has to gain after its fee.
+    """
+    with connect(options) as client, waiting("planning"):
+        find = find_portfolio if portfolio else find_virtual
+        found = find(client, asset, organisation)
+        read: Any = client.markets.plan_portfolio if portfolio else client.markets.plan
+        wanted = choose_day(day, service_time(client), days_ahead=1)
+        made = read(found.organisation_id, found.id, delivery_day=wanted, stage=stage, fee=fee, hurdle=hurdle)
+    worth = {"Worth EUR": "worth", "P10 EUR": "p10", "P90 EUR": "p90"}
+    if not print_thing(f"{found.name} on {wanted}", made, worth, options):
+        return
+    for one in made.assets if portfolio else [made]:
+        facts = {
+            "Stage": "stage",
+            "Gate": "gate",
+            "Ends at %": "%end_state_of_charge",
+            "At least EUR": "minimum_surplus",
+        }
+        print_thing(str(getattr(one, "virtual_asset_id", found.name)), one, facts | worth, options)
+        if one.reserves:
+            columns = {"Product": "product", "kW": "capacity", "Price": "capacity_price", "EUR/MWh": "energy_price"}
+            print_rows("Reserves", one.reserves, columns, options)
+        else:
+            print_rows("Trades", one.trades, {"Time": "time", "Power kW": "power"}, options)
 
 
 def _list_cells(stage: MarketStage) -> list[Any]:
@@ -191,4 +286,56 @@ def cancel(order: ListedID, *, organisation: OwnerName = None, options: Options 
         known = [one for one in client.markets.orders(owner) if one.delivery_day >= since]
         found = find_id(order, known, "order")
         client.markets.cancel(owner, found)
-    show_lines(f"The order {found} is cancelled.")
+    report_done(f"The order {found} is cancelled.", options)
+
+
+@app.command(name="waiting")
+def waiting_(*, stage: Stage | None = None, day: str | None = None, options: Options = USUAL) -> None:
+    """List the orders of all organisations that wait for their results; for the platform's operator.
+
+    For example:
+
+        gridloom markets waiting --stage IDA1
+
+    Parameters
+    ----------
+    stage
+        Only those at this stage.
+    day
+        Only those for this delivery day.
+    """
+    with connect(options) as client:
+        wanted = None if day is None else read_day(day, service_time(client))
+        found = client.markets.waiting(stage=stage, delivery_day=wanted)
+    columns = {
+        "ID": "id",
+        "Virtual asset": "virtual_asset_id",
+        "Day": "delivery_day",
+        "Stage": "stage",
+        "Status": "status",
+        "Gate": "gate",
+    }
+    print_rows("Orders", found, columns, options)
+
+
+@app.command
+def record(file: Path | None = None, *, options: Options = USUAL) -> None:
+    """Record the results of orders from JSON with the fields of the interface; for the platform's operator.
+
+    For example:
+
+        gridloom markets record results.json
+
+    Parameters
+    ----------
+    file
+        `[{"orderID": …, "executed": true, "trades": […]}]`; standard input when left out.
+    """
+    try:
+        results = msgspec.json.decode(read_text(file, "JSON"), type=list[dict[str, Any]])
+    except msgspec.DecodeError as fault:
+        raise Misunderstood(f"It is no list of results: {fault}.") from None
+    with connect(options) as client:
+        made = client.markets.record_results(results)
+    columns = {"Order": "order_id", "Status": "status", "Applied": "applied", "Problem": "problem.detail"}
+    print_rows("Results", made, columns, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import ExitStack
 from datetime import datetime
@@ -13,10 +14,12 @@ from cyclopts import Parameter
 from gridloom_client.commands.table_files import Piece, TableFile, open_table
 from gridloom_client.commands.telemetry_export import export
 from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, Misunderstood
+from gridloom_client.commands.terminal.fields import print_answer, report_done
 from gridloom_client.commands.terminal.finding import find_battery
-from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, ListEnd, ListStart, Options, connect
 from gridloom_client.commands.terminal.progress import make_progress
 from gridloom_client.commands.terminal.rendering import (
+    as_record,
     instant_text,
     print_data,
     print_followed,
@@ -24,12 +27,16 @@ from gridloom_client.commands.terminal.rendering import (
     print_table,
     show_lines,
 )
+from gridloom_client.commands.terminal.windows import open_window
+from gridloom_client.literals import TimeUnit
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 app = CommandGroup(
-    name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform"
+    name="monitoring",
+    help="Telemetry of physical assets: signals, latest, sums, tail, export, import, lines.",
+    group="Using the platform",
 )
 
 _MAX_SHOWN = 10
@@ -70,6 +77,68 @@ def latest(asset: BatteryName, *, options: Options = USUAL) -> None:
     rows = [{"signal": name, "value": point.value, "time": point.time} for name, point in found.data.items()]
     if not print_data(rows, options):
         print_table("Latest points", ["Signal", "Value", "Time"], [list(row.values()) for row in rows], options)
+
+
+@app.command
+def sums(
+    asset: BatteryName,
+    *,
+    signals: str | None = None,
+    start: ListStart = None,
+    end: ListEnd = None,
+    options: Options = USUAL,
+) -> None:
+    """Sum up signals over a span: least, greatest and mean values, energy charged and discharged.
+
+    For example:
+
+        gridloom monitoring sums "Husum 1" --signals active_power --start 2026-11-16 --end 2026-11-17
+
+    Parameters
+    ----------
+    signals
+        Only these, separated by commas.
+    """
+    wanted = [name.strip() for name in signals.split(",")] if signals else None
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        found = client.monitoring.sums(battery, datapoints=wanted, **open_window(start, end))
+    rows = [{"signal": name, **as_record(one)} for name, one in found.data.items()]
+    columns = {
+        "Signal": "signal",
+        "Unit": "unit",
+        "Points": "count",
+        "Mean": "mean",
+        "Least": "min",
+        "Greatest": "max",
+        "Charged kWh": "energyCharged",
+        "Discharged kWh": "energyDischarged",
+        "Net kWh": "energyNet",
+        "Cycles": "cycles",
+        "Sum": "sum",
+    }
+    print_answer("Sums", found, rows, columns, options)
+
+
+@app.command
+def lines(file: Path | None = None, *, precision: TimeUnit | None = None, options: Options = USUAL) -> None:
+    """Store points in InfluxDB's line protocol, from a file or a pipe.
+
+    For example:
+
+        gridloom monitoring lines points.txt --precision s
+
+    Parameters
+    ----------
+    file
+        Its lines; standard input when left out.
+    precision
+        What times count: ns, us, ms or s; ns when left out.
+    """
+    content = sys.stdin.buffer.read() if file is None else file.read_bytes()
+    with connect(options) as client:
+        client.monitoring.write_lines(content, precision=precision)
+    report_done("Stored.", options)
 
 
 @app.command

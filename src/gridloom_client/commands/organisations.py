@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gridloom_client.commands.terminal.ending import CommandGroup
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from gridloom_client.commands.completion import remember_names
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
+from gridloom_client.commands.terminal.fields import print_thing
 from gridloom_client.commands.terminal.finding import choose_organisation
 from gridloom_client.commands.terminal.options import USUAL, NewName, Options, OrganisationName, connect
 from gridloom_client.commands.terminal.rendering import (
@@ -16,8 +23,19 @@ from gridloom_client.commands.terminal.rendering import (
 from gridloom_client.literals import OrganisationKind, Role
 
 app = CommandGroup(
-    name="organisations", help="Who takes part: list, create, members, usage.", group="Using the platform"
+    name="organisations", help="Who takes part: list, show, create, change, members, usage.", group="Using the platform"
 )
+
+FACTS = {
+    "ID": "id",
+    "Kind": "kind",
+    "Address": "address",
+    "Second factor demanded": "require_second_factor",
+    "Keys end after days": "max_key_age_days",
+    "Networks": "allowed_networks",
+    "Telemetry bytes": "telemetry_quota",
+    "Made": "created_at",
+}
 
 
 @app.command(name="list")
@@ -31,6 +49,7 @@ def list_(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         organisations = list(client.organisations.list())
+        remember_names("organisation", (one.name for one in organisations))
     if print_data(organisations, options):
         return
     rows = [(one.id, one.name, one.kind) for one in organisations]
@@ -62,7 +81,7 @@ def create(name: NewName, *, kind: OrganisationKind = "PARTICIPANT", options: Op
 
 @app.command
 def members(organisation: OrganisationName = None, *, options: Options = USUAL) -> None:
-    """List an organisation's members and who is invited to it.
+    """List an organisation's members; `gridloom members` changes them.
 
     For example:
 
@@ -74,12 +93,12 @@ def members(organisation: OrganisationName = None, *, options: Options = USUAL) 
         people = list(client.organisations.members(id))
         if print_data(people, options):
             return
-        invited = list(client.organisations.invitations(id))
+        invited = [one for one in client.organisations.invitations(id) if one.status == "PENDING"]
     rows = [(one.username, one.role, one.display_name) for one in people]
     print_table("Members", ["Username", "Role", "Name"], rows, options)
-    waiting = [(one.email, one.role, one.expires_at) for one in invited if one.status == "PENDING"]
-    if waiting:
-        print_table("Invitations", ["Email", "Role", "Until"], waiting, options)
+    if invited:
+        waiting = ", ".join(one.email for one in invited)
+        show_lines(f"Invited: {waiting}. gridloom members invitations says until when.")
 
 
 @app.command
@@ -98,6 +117,71 @@ def usage(organisation: OrganisationName = None, *, options: Options = USUAL) ->
         return
     rows = [(one.share, one.used, one.limit, one.waiting, one.unit, one.counted) for one in found.shares]
     print_table("Shares", ["Share", "Used", "Limit", "Waiting", "Unit", "Counted"], rows, options)
+
+
+@app.command
+def show(organisation: OrganisationName = None, *, options: Options = USUAL) -> None:
+    """Show one organisation and its rules for signing in.
+
+    For example:
+
+        gridloom organisations show
+        gridloom organisations show "Nordlicht Speicher" -o json
+    """
+    with connect(options) as client:
+        found = client.organisations.get(choose_organisation(client, organisation))
+    print_thing(found.name, found, FACTS, options)
+
+
+@app.command
+def change(
+    organisation: OrganisationName = None,
+    *,
+    name: str | None = None,
+    address: str | None = None,
+    require_second_factor: bool | None = None,
+    max_key_age_days: int | None = None,
+    network: Annotated[Sequence[str] | None, Parameter(negative="")] = None,
+    telemetry_quota: int | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Change an organisation's name, address or rules; for ADMINs.
+
+    For example:
+
+        gridloom organisations change --require-second-factor --max-key-age-days 90
+        gridloom organisations change --network 203.0.113.0/24 --network 198.51.100.7/32
+
+    Parameters
+    ----------
+    name
+        What it is called from now on.
+    address
+        Its postal address on statements.
+    require_second_factor
+        Whether every member must have one.
+    max_key_age_days
+        Days after which an API key ends at the latest.
+    network
+        All networks from which calls are taken; may be repeated.
+    telemetry_quota
+        Bytes of telemetry that its batteries may store; for the platform's operator.
+    """
+    named = {
+        "name": name,
+        "address": address,
+        "require_second_factor": require_second_factor,
+        "max_key_age_days": max_key_age_days,
+        "allowed_networks": network,
+        "telemetry_quota": telemetry_quota,
+    }
+    changes: dict[str, Any] = {field: value for field, value in named.items() if value is not None}
+    if not changes:
+        raise Misunderstood("Say what to change, such as --address; --help lists it.")
+    with connect(options) as client:
+        seen = client.organisations.get.answer(choose_organisation(client, organisation))
+        changed = client.organisations.update(seen.value.id, **changes, if_match=seen.etag)
+    print_thing(changed.name, changed, FACTS, options)
 
 
 def invite(

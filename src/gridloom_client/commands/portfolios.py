@@ -7,14 +7,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.completion import remember_names
+from gridloom_client.commands.portfolio_schedules import optimise, schedule
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
-from gridloom_client.commands.terminal.finding import find_id, find_thing
-from gridloom_client.commands.terminal.options import USUAL, NewName, Options, connect
+from gridloom_client.commands.terminal.fields import print_thing
+from gridloom_client.commands.terminal.finding import find_id, find_portfolio, find_thing
+from gridloom_client.commands.terminal.options import USUAL, NewName, Options, OwnerName, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.wire import UNSET
 
 app = CommandGroup(
-    name="portfolios", help="Groups of virtual batteries: list, create, change.", group="Using the platform"
+    name="portfolios",
+    help="Groups of virtual batteries: list, show, create, change, schedule, optimise.",
+    group="Using the platform",
 )
 
 
@@ -29,6 +34,7 @@ def list_(*, options: Options = USUAL) -> None:
     with connect(options) as client:
         owner = client.auth.me().organisation_id
         found = list(client.virtual_assets.portfolios(owner))
+        remember_names("portfolio", (one.name for one in found))
     if print_data(found, options):
         return
     rows = [(one.id, one.name, len(one.virtual_asset_ids), one.created_at) for one in found]
@@ -98,3 +104,27 @@ def change(
         )
     if not print_one(changed, options):
         show_lines(f"{changed.name} has {len(changed.virtual_asset_ids)} virtual assets.")
+
+
+@app.command
+def show(portfolio: str, *, organisation: OwnerName = None, options: Options = USUAL) -> None:
+    """Show one portfolio with its virtual batteries.
+
+    For example:
+
+        gridloom portfolios show North
+
+    Parameters
+    ----------
+    portfolio
+        Its id, the end of it, or its name.
+    """
+    with connect(options) as client:
+        known = find_portfolio(client, portfolio, organisation)
+        found = client.virtual_assets.portfolio(known.organisation_id, known.id)
+    facts = {"ID": "id", "Virtual assets": "virtual_asset_ids", "Made": "created_at"}
+    print_thing(found.name, found, facts, options)
+
+
+app.command(schedule)
+app.command(optimise)

@@ -10,7 +10,7 @@ from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, fail
 from gridloom_client.commands.terminal.history import history_text
 from gridloom_client.commands.terminal.options import USUAL, Confirmed, Options, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
-from gridloom_client.commands.terminal.rendering import print_facts, print_one
+from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
 
 app = CommandGroup(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
 app.command(clock)
@@ -92,4 +92,4 @@ def reset(*, yes: Confirmed = False, options: Options = USUAL) -> None:
         return
     with connect(options, mentions_history=False) as client, waiting("removing"):
         client.sandbox.reset()
-    print("The sandbox starts over.")
+    show_lines("The sandbox starts over.", to_stderr=options.form != "table")

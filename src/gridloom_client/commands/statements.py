@@ -11,10 +11,12 @@ from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, Misunderstood, fail
+from gridloom_client.commands.terminal.fields import print_answer, print_rows
 from gridloom_client.commands.terminal.finding import choose_organisation
-from gridloom_client.commands.terminal.options import USUAL, Options, OwnerName, connect
+from gridloom_client.commands.terminal.options import USUAL, ListEnd, ListStart, Options, OwnerName, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
+from gridloom_client.commands.terminal.windows import open_window
 
 if TYPE_CHECKING:
     from gridloom_client.answers import IssuedStatement, MissingFact, StatementRun
@@ -111,7 +113,7 @@ def download(
         content: bytes = client.statements.download(owner, found.id, _MEDIA_TYPES[format])
     target = to or Path(f"statement-{found.number or found.month}.{format}")
     target.write_bytes(content)
-    show_lines(f"{target}: {len(content):,} bytes")
+    show_lines(f"{target}: {len(content):,} bytes", to_stderr=options.form != "table")
 
 
 @app.command
@@ -141,6 +143,23 @@ def missing(month: str, *, options: Options = USUAL) -> None:
 def _name_asset(fact: MissingFact) -> str:
     found = fact.physical_asset_id or fact.asset_id
     return "" if found is None else str(found)
+
+
+@app.command
+def summary(*, start: ListStart = None, end: ListEnd = None, options: Options = USUAL) -> None:
+    """Sum up issued statements by line and party, and say whether each line adds up to zero; for the operator.
+
+    For example:
+
+        gridloom statements summary --start 2026-09-01 --end 2026-10-01
+    """
+    with connect(options) as client, waiting("adding up"):
+        found = client.statements.summary(**open_window(start, end))
+    columns = {"Line": "line", "Party": "party_name", "EUR": "amount", "ID": "party"}
+    if print_answer("Lines", found, found.lines, columns, options):
+        print_rows("Totals", found.totals, {"Line": "line", "EUR": "amount"}, options)
+        months = ", ".join(found.months) or "No month"
+        show_lines(f"{months}: {'each line adds up to zero' if found.balanced else 'NOT every line adds up to zero'}.")
 
 
 @app.command

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import CommandGroup
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_battery, find_id
-from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, MarketDay, Options, connect
+from gridloom_client.commands.terminal.options import (
+    USUAL,
+    BatteryName,
+    Confirmed,
+    ListedID,
+    MarketDay,
+    Options,
+    connect,
+)
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_json, print_table, show_lines
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant, service_time
 from gridloom_client.literals import UnavailabilityKind
 
 if TYPE_CHECKING:
-    from gridloom_client.answers import UnavailabilityPreview
+    from gridloom_client.answers import Conflict, UnavailabilityPreview
 
 app = CommandGroup(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
 
@@ -124,9 +132,82 @@ def add(
     if print_data([made], options):
         return
     print_facts("Reported", {"ID": made.id, "When": (made.start, made.end)}, options)
-    if made.conflicts:
-        rows = [(one.kind, (one.start, one.end), one.power, one.available) for one in made.conflicts]
+    _show_conflicts(made.conflicts, options)
+
+
+def _show_conflicts(conflicts: Sequence[Conflict], options: Options) -> None:
+    if conflicts:
+        rows = [(one.kind, (one.start, one.end), one.power, one.available) for one in conflicts]
         print_table("No longer fits", ["What", "When", "Power kW", "Available kW"], rows, options)
+
+
+@app.command
+def change(
+    asset: BatteryName,
+    unavailability: ListedID,
+    *,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    type: UnavailabilityKind | None = None,
+    description: str | None = None,
+    charge: float | None = None,
+    discharge: float | None = None,
+    energy: float | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Change an unavailability: its times, its kind, or what is missing; what is not named stays.
+
+    For example:
+
+        gridloom unavailability change "Husum 1" 4f3ac221 --end 2026-11-20T16:00
+        gridloom unavailability change "Husum 1" 4f3ac221 --discharge 1000
+
+    Parameters
+    ----------
+    start
+        From when; without an offset it is market time.
+    end
+        Until when.
+    type
+        What kind it is.
+    description
+        What happens, for others to read.
+    charge
+        The charge power that is missing, kW.
+    discharge
+        The discharge power that is missing, kW.
+    energy
+        The energy that is missing, kWh.
+    """
+    from gridloom_client.inputs import PowerVolume, Volume
+
+    named = {
+        "start": read_instant(start) if start else None,
+        "end": read_instant(end) if end else None,
+        "type": type,
+        "description": description,
+    }
+    changes: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        id = find_id(unavailability, client.physical_assets.unavailabilities(battery), "unavailability")
+        seen = client.physical_assets.unavailability.answer(battery, id)
+        if (charge, discharge, energy) != (None, None, None):
+            before = seen.value.volume
+            power = PowerVolume(
+                charge=before.power_capacity.charge if charge is None else charge,
+                discharge=before.power_capacity.discharge if discharge is None else discharge,
+            )
+            changes["volume"] = Volume(
+                energy_capacity=before.energy_capacity if energy is None else energy, power_capacity=power
+            )
+        if not changes:
+            raise Misunderstood("Say what to change, such as --end; --help lists it.")
+        changed = client.physical_assets.change_unavailability(battery, id, **changes, if_match=seen.etag)
+    if print_data([changed], options):
+        return
+    print_facts("Changed", {"ID": changed.id, "When": (changed.start, changed.end)}, options)
+    _show_conflicts(changed.conflicts, options)
 
 
 @app.command

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.allocation import allocate, change, undo
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import choose_organisation, find_virtual
 from gridloom_client.commands.terminal.options import USUAL, AssetName, Options, OwnerName, connect
@@ -13,7 +15,7 @@ from gridloom_client.commands.terminal.rendering import print_data, print_facts,
 from gridloom_client.commands.terminal.windows import service_time
 
 app = CommandGroup(
-    name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform"
+    name="virtual", help="Virtual batteries: list, show, change, allocate, undo.", group="Using the platform"
 )
 
 
@@ -40,6 +42,7 @@ def list_(
     with connect(options) as client:
         owner = choose_organisation(client, organisation)
         assets = list(client.virtual_assets.list(owner))
+        remember_names("virtual asset", (one.name for one in assets))
         if print_data(assets, options):
             return
         now = service_time(client)
@@ -97,3 +100,8 @@ def show(asset: AssetName, *, organisation: str | None = None, options: Options 
     print_facts(found.name, facts, options)
     blocks = [(block.id, block.market, (block.start, block.end)) for block in found.block_metadata]
     print_table("Blocks", ["ID", "Market", "Delivery"], blocks, options)
+
+
+app.command(allocate)
+app.command(change)
+app.command(undo)

@@ -147,7 +147,7 @@ class TestCredentialsAtATerminal:
         table = (await terminal("keys", "list")).out
         assert "Gateway" in table
         assert max(map(len, table.splitlines())) <= 80
-        assert (await terminal("keys", "revoke", key["id"])).out == "Revoked.\n"
+        assert (await terminal("keys", "revoke", key["id"], "--yes")).out == "Revoked.\n"
         assert (await terminal("keys", "list")).out == "No API keys.\n"
 
     async def test_a_second_factor_is_set_up_and_removed(self, terminal, organisation):

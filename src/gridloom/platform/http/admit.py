@@ -88,7 +88,8 @@ async def admit(
         raise SecondFactorEnrolmentRequired("Your organisation demands a second factor: set one up at /auth/totp.")
     permission = access.permission
     if permission is not None and permission not in caller.permissions:
-        raise Forbidden(f"The operation requires the permission {permission}; the role {caller.role} does not have it.")
+        needed = f"The operation requires the permission {permission}"
+        raise Forbidden(f"{needed}; the {caller.bearer_name} does not have it.")
 
 
 def reject_foreign_network(caller: Caller, address: str) -> None:

@@ -40,5 +40,10 @@ class Caller:
     def is_operator(self) -> bool:
         return self.organisation_kind == "OPERATOR"
 
+    @property
+    def bearer_name(self) -> str:
+        """What lacks a permission: a key is no role."""
+        return "API key" if self.kind == "API_KEY" else f"role {self.role}"
+
     def is_allowed_from(self, address: str) -> bool:
         return all(is_within(address, networks) for networks in self.allowed_networks)

@@ -46,7 +46,7 @@ async def authorize_asset(
     if reached is not None and asset_id not in reached:
         raise OutsideKeyAssets(f"The API key was not made for the {_name_kind(rights.kind)} {asset_id}.")
     if permission not in caller.permissions:
-        raise Forbidden(f"The role {caller.role} does not have {permission}.")
+        raise Forbidden(f"The {caller.bearer_name} does not have {permission}.")
     if not _is_open_to(caller, rights, permission):
         raise Forbidden(f"Your organisation has no grant of {permission} on the {_name_kind(rights.kind)} {asset_id}.")
     return AuthorizedAsset(rights.key, rights.organisation_id, rights.kind)

@@ -15,6 +15,7 @@ from gridloom_client.commands.scheduling.changes import (
     read_stored,
     show_changes,
 )
+from gridloom_client.commands.scheduling.past import headroom, history
 from gridloom_client.commands.scheduling.planning import optimise, repair
 from gridloom_client.commands.scheduling.points import changed_points, read_points
 from gridloom_client.commands.terminal.asking import read_text
@@ -27,7 +28,7 @@ from gridloom_client.commands.terminal.windows import choose_day, market_day, se
 
 app = CommandGroup(
     name="schedule",
-    help="What a virtual battery does: show, set, diff, optimise, repair.",
+    help="What a virtual battery does: show, set, diff, optimise, repair, history, headroom.",
     group="Using the platform",
 )
 
@@ -135,3 +136,5 @@ def diff(
 
 app.command(optimise)
 app.command(repair)
+app.command(history)
+app.command(headroom)

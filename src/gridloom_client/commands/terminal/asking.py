@@ -38,3 +38,11 @@ def read_text(file: Path | None, what: str) -> str:
         raise Misunderstood(f"{file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise Misunderstood(f"{file} is no text in UTF-8; save it as CSV (UTF-8).") from None
+
+
+def confirm(question: str, *, yes: bool) -> bool:
+    """Whether the person agrees to what cannot be taken back; says that nothing was changed where not."""
+    agreed = agree(question, yes=yes)
+    if not agreed:
+        sys.stderr.write("Nothing was changed.\n")
+    return agreed

@@ -3,10 +3,11 @@
 | Code | Meaning |
 |---|---|
 | 0 | done |
-| 1 | the service refused, or failed |
+| 1 | the service refused |
 | 2 | the command was not understood |
 | 3 | not signed in |
 | 4 | the service cannot be reached |
+| 5 | the service failed, or its answer cannot be read |
 | 130 | stopped by Ctrl-C |
 """
 
@@ -20,12 +21,15 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, ParamSpec
 
 import msgspec
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
+from gridloom_client.commands.directory import asks_for_json
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
     ProblemError,
+    ResponseError,
+    ServiceError,
     TransportError,
     UnauthenticatedError,
 )
@@ -40,7 +44,14 @@ def strip_controls(text: str) -> str:
 
 P = ParamSpec("P")
 
-REFUSED, MISUNDERSTOOD, NOT_SIGNED_IN, NOT_REACHED, STOPPED = 1, 2, 3, 4, 130
+REFUSED, MISUNDERSTOOD, NOT_SIGNED_IN, NOT_REACHED, FAILED, STOPPED = 1, 2, 3, 4, 5, 130
+_KINDS: Final = {
+    REFUSED: "Refused",
+    MISUNDERSTOOD: "Not understood",
+    NOT_SIGNED_IN: "Not signed in",
+    NOT_REACHED: "Not reached",
+    FAILED: "The service failed",
+}
 
 
 class Misunderstood(Exception):
@@ -55,17 +66,26 @@ class CommandGroup(App):
         super().default(_end_with_sentence(obj), validator=validator)
         return obj
 
+    def __call__(self, tokens: Any = None, **how: Any) -> Any:
+        """Options and arguments that are none end as other faults do."""
+        words = sys.argv[1:] if tokens is None else list(tokens)
+        try:
+            return super().__call__(tokens, exit_on_error=False, print_error=False, **how)
+        except CycloptsError as error:
+            fail(" ".join(str(error).split()), MISUNDERSTOOD, as_json=asks_for_json(words))
+
 
 def _end_with_sentence(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        as_json = getattr(kwargs.get("options"), "form", "table") == "json"
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
         except GridloomError as error:
-            end(error, as_json=getattr(kwargs.get("options"), "form", "table") == "json")
+            end(error, as_json=as_json)
         except (Misunderstood, ValueError) as error:
-            fail(str(error), MISUNDERSTOOD)
+            fail(str(error), MISUNDERSTOOD, as_json=as_json)
         except KeyboardInterrupt:
             raise SystemExit(STOPPED) from None
         except BrokenPipeError:  # the reader of the output has closed it
@@ -87,7 +107,9 @@ def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
         sentence += f" (request {error.request_id})"
     if isinstance(error, TransportError) and not error.is_sent:
         sentence += " Does it run there? --url or GRIDLOOM_URL names another address."
-    fail(sentence, code_of(error))
+    if isinstance(error, ProblemError) and error.name == "reauthentication-required":
+        sentence = f"{sentence.rstrip('.')}: sign in again with gridloom login, then repeat the command."
+    fail(sentence, code_of(error), as_json=as_json)
 
 
 def code_of(error: GridloomError) -> int:
@@ -95,10 +117,15 @@ def code_of(error: GridloomError) -> int:
         return NOT_SIGNED_IN
     if isinstance(error, TransportError):
         return NOT_REACHED
-    return REFUSED
+    return FAILED if isinstance(error, ServiceError | ResponseError) else REFUSED
 
 
-def fail(sentence: str, code: int) -> NoReturn:
+def fail(sentence: str, code: int, *, as_json: bool = False) -> NoReturn:
+    """The exit of a command that did not do what was asked, with the reason on standard error."""
+    if as_json:
+        document = {"title": _KINDS.get(code, ""), "detail": strip_controls(sentence), "exitCode": code}
+        sys.stderr.write(msgspec.json.encode(document).decode() + "\n")
+        raise SystemExit(code)
     from rich.console import Console
 
     Console(stderr=True).print(strip_controls(sentence), style="red", markup=False, highlight=False, soft_wrap=True)

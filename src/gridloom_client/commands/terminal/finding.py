@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
+from gridloom_client.commands.completion import remember_names
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import short_id
 
@@ -29,6 +30,7 @@ def find_id(text: str, things: Iterable[Any], kind: str) -> UUID:
 def find_thing(text: str, things: Iterable[Any], kind: str) -> Any:
     """The one thing whose id ends so or whose name it is; a name in full goes before the end of an id."""
     listed = list(things)
+    remember_names(kind, (getattr(thing, "name", None) for thing in listed))
     found = [thing for thing in listed if (getattr(thing, "name", None) or "").casefold() == text.casefold()]
     found = found or [thing for thing in listed if str(thing.id).endswith(text.lower())]
     if len(found) == 1:
@@ -58,6 +60,21 @@ def find_virtual(client: Client, text: str, organisation: str | None = None) -> 
 
 def find_battery(client: Client, text: str) -> UUID:
     return find_id(text, client.physical_assets.list(), "physical asset")
+
+
+def find_portfolio(client: Client, text: str, organisation: str | None = None) -> Holding:
+    """A portfolio of one's own, or of the organisation that is named."""
+    owner = choose_organisation(client, organisation)
+    found = find_thing(text, client.virtual_assets.portfolios(owner), "portfolio")
+    return Holding(owner, found.id, found.name)
+
+
+def find_fleet(client: Client, text: str) -> UUID:
+    return find_id(text, client.fleets.list(), "fleet")
+
+
+def find_auction(client: Client, text: str) -> UUID:
+    return find_id(text, client.auctions.list(), "auction")
 
 
 def find_organisation(client: Client, text: str) -> UUID:

@@ -66,6 +66,10 @@ MarketDay = Annotated[
         help="Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out."
     ),
 ]
+ListStart = Annotated[
+    datetime | None, Parameter(name="--start", help="From when; without an offset it is market time.")
+]
+ListEnd = Annotated[datetime | None, Parameter(name="--end", help="Until when, exclusive.")]
 NewName = Annotated[str, Parameter(help="What it is called.")]
 OrganisationName = Annotated[str | None, Parameter(help="By id or name; your own when left out.")]
 OwnerName = Annotated[str | None, Parameter(help="Whose, by id or name; your own when left out.")]

@@ -265,6 +265,8 @@ def instant_text(value: Any, *, utc: bool = False) -> str:
         instant = value.astimezone(UTC if utc else MARKET_ZONE)
         text = instant.strftime("%Y-%m-%d %H:%M" if not instant.second else "%Y-%m-%d %H:%M:%S")
         return f"{text}Z" if utc else text
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, Decimal):
         return f"{value:,.2f}"
     if isinstance(value, float):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from time import time as time_s
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 _TYPED = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+)s)?", re.IGNORECASE)
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+
+
+class OpenWindow(TypedDict):
+    start: datetime | None
+    end: datetime | None
+
+
+class DayWindow(TypedDict):
+    start: datetime
+    end: datetime
 
 
 def read_instant(instant: datetime) -> datetime:
@@ -67,6 +77,17 @@ def past_window(start: datetime | None, end: datetime | None, now: datetime, day
     if first >= last:
         raise Misunderstood("The start lies after the end.")
     return first, last
+
+
+def open_window(start: datetime | None, end: datetime | None) -> OpenWindow:
+    """A window of which either side may be left out."""
+    return {"start": read_instant(start) if start else None, "end": read_instant(end) if end else None}
+
+
+def day_window(client: Client, day: str | None) -> DayWindow:
+    """A market day as the window of a request; today by the service's clock where none is named."""
+    start, end = market_day(choose_day(day, service_time(client)))
+    return {"start": start, "end": end}
 
 
 def iso_duration(text: str) -> str:
