@@ -848,6 +848,14 @@ class FeedSeries(ResponseStruct):
     detail: str | None = None  # The last fault, or the days that are missing
 
 
+class Figure(ResponseStruct):
+    """A quantity in a text, as the text writes it and as a value."""
+
+    text: str  # The quantity as the sentence writes it
+    value: float  # The quantity as a number
+    unit: str  # Unit of the value
+
+
 class Fleet(ResponseStruct):
     id: UUID  # Its identifier
     name: str  # Name of the fleet
@@ -929,6 +937,7 @@ class HealthCheck(ResponseStruct):
     name: str  # Name of the check
     status: str  # Result of the check
     detail: str  # Result in a sentence
+    figures: tuple[Figure, ...] = ()  # The quantities in `detail`, in their order
 
 
 class Holder(ResponseStruct):
@@ -1117,6 +1126,7 @@ class LogbookEntry(ResponseStruct):
     end: datetime | None = None  # End, exclusive; null for an instant or an open end
     author_id: UUID | None = None  # User or API key that wrote it; null for the system
     corrects_id: UUID | None = None  # The entry that this one corrects
+    figures: tuple[Figure, ...] = ()  # The quantities in the description, in their order; none in texts of people
 
 
 class MarketMetadata(ResponseStruct):
