@@ -13,6 +13,7 @@ import { Card } from '../../shared/ui/Card'
 import { Confirmation } from '../../shared/ui/Confirmation'
 import { Copy } from '../../shared/ui/Copy'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
+import { say } from '../../shared/ui/Said'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
@@ -161,7 +162,10 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
   const give = useMutation({
     mutationFn: () =>
       putGrant(asset.id, organisation, [...chosen], bases.has(organisation) ? bases.get(organisation) : stored),
-    onSuccess: () => setTicked(NOTHING),
+    onSuccess: () => {
+      say('Saved.')
+      setTicked(NOTHING)
+    },
     // What was ticked stays, and is given over the version that the list shows next.
     onSettled: async () => {
       await queries.invalidateQueries({ queryKey: ['physical-assets', asset.id, 'grants'] })
