@@ -114,6 +114,7 @@ class TestASystemEntry:
                 "createdAt": entry["createdAt"],
                 "source": "SYSTEM",
                 "correctsID": None,
+                "figures": [],
             }
         assert await find(asset, source="USER") == [ENTRY["title"]]
 

@@ -72,6 +72,9 @@ class TestCreation:
         assert created["id"] in entries[0]["tags"]
         assert entries[0]["impact"] == "NEGATIVE"
         assert entries[0]["end"] == at(60)
+        figures = entries[0]["figures"]
+        assert [one["unit"] for one in figures] == ["kW", "kW", "kWh"]
+        assert all(one["text"] == f"{one['value']:g} {one['unit']}" in entries[0]["description"] for one in figures)
         [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert (told.type, told.permission) == ("unavailability.created", "Read:physical-assets")
         keys = await app.pool.fetch(

@@ -92,6 +92,7 @@ class TestAnAssetsSchedule:
                 refused = problem(await battery.put([0, beyond, 0], url=url), 422, "power-beyond-available")
                 assert refused["firstPeriod"] == wire(battery.start + QUARTER)
                 assert (refused["availableCharge"], refused["availableDischarge"]) == (400, 900)
+                assert [one["value"] for one in refused["figures"]] == [400, 900, beyond]
                 answer = await battery.put([*fits, fits[0]], url=url)
                 assert answer.status_code == 200, answer.text
                 shown = [[row[name] for name in CAPACITIES] for row in answer.json()["powerCapacity"]]

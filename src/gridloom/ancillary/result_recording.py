@@ -19,6 +19,7 @@ from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, replace_holdings
 from gridloom.capacity.model import HoldingGroup, ReserveMinutes
 from gridloom.capacity.store import LockedBatteries, lock_batteries
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
@@ -251,7 +252,7 @@ def _write_entry(one: _SentResult, result: StoredResult) -> NewLogbookEntry:
     """Its text in the logbook."""
     unit = "EUR/MWh" if one.key.product.market is AncillaryMarket.AFRR_ENERGY else "EUR/MW"
     price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} {unit}"
-    accepted = f"{result.accepted_capacity_kw:g} kW of the bid {result.bid_id} were accepted{price}."
+    accepted = say("{} of the bid {} were accepted{}.", kw(result.accepted_capacity_kw), result.bid_id, price)
     return NewLogbookEntry(
         type="ANCILLARY_RESULT",
         title=f"{one.key} {rules.status_of(one.result).lower()}" + (", corrected" if result.revision > 1 else ""),

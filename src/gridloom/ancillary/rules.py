@@ -8,6 +8,7 @@ from typing import assert_never
 from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.model import MAX_KEYS, BidStatus, NewAncillaryBid, NewResult
 from gridloom.ancillary.products import AncillaryMarket, NotADeliveryDay, ProductKey, parse_product_key, product_key
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 
@@ -94,7 +95,7 @@ def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
 def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
     """Validation of a bid without the asset."""
     if bid.offered_capacity % LOT_KW:
-        detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
+        detail = say("{} are not a whole multiple of {}.", kw(bid.offered_capacity), kw(LOT_KW))
         raise LotSizeViolated.at(f"{pointer}/offeredCapacity", detail)
     match key.product.market:
         case AncillaryMarket.FCR:
@@ -137,12 +138,14 @@ def check_not_closed(key: ProductKey, gates: TenderGates, now: datetime, pointer
 
 def check_result(result: NewResult, offered_kw: float, pointer: str) -> None:
     if result.accepted_capacity % LOT_KW:
-        detail = f"{result.accepted_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
+        detail = say("{} are not a whole multiple of {}.", kw(result.accepted_capacity), kw(LOT_KW))
         raise LotSizeViolated.at(f"{pointer}/acceptedCapacity", detail)
     if result.accepted and not 0 < result.accepted_capacity <= offered_kw:
-        detail = f"An accepted bid of {offered_kw:g} kW has up to that accepted, not {result.accepted_capacity:g} kW."
+        detail = say(
+            "An accepted bid of {} has up to that accepted, not {}.", kw(offered_kw), kw(result.accepted_capacity)
+        )
     elif not result.accepted and result.accepted_capacity:
-        detail = f"A rejected bid has 0 kW accepted, not {result.accepted_capacity:g} kW."
+        detail = say("A rejected bid has {} accepted, not {}.", kw(0), kw(result.accepted_capacity))
     else:
         return
     raise ResultDoesNotFitBid.at(f"{pointer}/acceptedCapacity", detail)

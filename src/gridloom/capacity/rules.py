@@ -21,6 +21,7 @@ from gridloom.capacity.book import (
     with_fewer_holdings,
 )
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingGroup, HoldingKind, Ints, OwnSchedule
+from gridloom.kernel.figures import Sentence, kw, kwh, say
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import FieldError, Problem
 
@@ -198,10 +199,13 @@ def shortage_problem(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
     if lacking:
         return _not_available(lacking)
     asset_id, first = shortages[0]
-    detail = (
-        f"Of the battery {asset_id}, {_format_amount(first.asked)} are asked for from "
-        f"{format_instant(period_start(first.first))} on, and {_format_amount(first.there)} "
-        f"are free; the rest is held by {', '.join(first.held_by) or 'no other holder'}."
+    detail = say(
+        "Of the battery {}, {} are asked for from {} on, and {} are free; the rest is held by {}.",
+        asset_id,
+        _format_amount(first.asked),
+        format_instant(period_start(first.first)),
+        _format_amount(first.there),
+        ", ".join(first.held_by) or "no other holder",
     )
     return CapacityTaken(
         detail,
@@ -217,9 +221,12 @@ def shortage_problem(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
 
 def _not_available(lacking: Sequence[tuple[UUID, Shortage]]) -> Problem:
     asset_id, first = lacking[0]
-    detail = (
-        f"The battery {asset_id} has {_format_amount(first.there)} for it from "
-        f"{format_instant(period_start(first.first))} on, and {_format_amount(first.asked)} are asked for."
+    detail = say(
+        "The battery {} has {} for it from {} on, and {} are asked for.",
+        asset_id,
+        _format_amount(first.there),
+        format_instant(period_start(first.first)),
+        _format_amount(first.asked),
     )
     return CapacityNotAvailable(
         detail,
@@ -243,8 +250,8 @@ def _describe_shortage(asset_id: UUID, shortage: Shortage) -> dict[str, object]:
     }
 
 
-def _format_amount(amount: tuple[float, float, float]) -> str:
-    return f"{amount[0]:.6g} kW of charging, {amount[1]:.6g} kW of discharging and {amount[2]:.6g} kWh"
+def _format_amount(amount: tuple[float, float, float]) -> Sentence:
+    return say("{} of charging, {} of discharging and {}", kw(amount[0]), kw(amount[1]), kwh(amount[2]))
 
 
 def _wire_amount(amount: tuple[float, float, float]) -> dict[str, float]:

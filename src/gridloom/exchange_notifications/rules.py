@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -84,12 +85,12 @@ def available_capacity_kw(
 ) -> float:
     """Installed less unavailable capacity, in decimals as they are written; a given value must be the same."""
     if unavailable_kw > installed_kw:
-        detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
+        detail = say("{} are more than the {} that are installed.", kw(unavailable_kw), kw(installed_kw))
         raise CapacityMismatch.at(f"{pointer}/unavailableCapacity", detail)
     rest_kw = float(Decimal(repr(installed_kw)) - Decimal(repr(unavailable_kw)))
     if given_kw is not UNSET and abs(given_kw - rest_kw) > POWER_TOLERANCE_KW:
-        detail = (
-            f"{given_kw:g} kW available and {unavailable_kw:g} kW unavailable are not {installed_kw:g} kW installed."
+        detail = say(
+            "{} available and {} unavailable are not {} installed.", kw(given_kw), kw(unavailable_kw), kw(installed_kw)
         )
         raise CapacityMismatch.at(f"{pointer}/availableCapacity", detail)
     return rest_kw
@@ -99,7 +100,7 @@ def check_peak_capacity(unavailable_kw: float, intervals: Sequence[CapacityInter
     """The documents hold the intervals alone, so the message says of them what they say."""
     most_kw = max(interval.unavailable_capacity_kw for interval in intervals)
     if abs(unavailable_kw - most_kw) > POWER_TOLERANCE_KW:
-        detail = f"{unavailable_kw:g} kW are unavailable, and {most_kw:g} kW are the most in any interval."
+        detail = say("{} are unavailable, and {} are the most in any interval.", kw(unavailable_kw), kw(most_kw))
         raise CapacityMismatch.at("/unavailableCapacity", detail)
 
 

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
+from gridloom.kernel.figures import Figure, figures_of
+
 DOCUMENTATION_ROOT: Final = "/docs/problems/"
-_STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "requestId", "errors"})
+_STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "figures", "instance", "requestId", "errors"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,17 @@ class FieldError:
 
     pointer: str
     detail: str
+    figures: tuple[Figure, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "figures", self.figures or figures_of(self.detail))
+        object.__setattr__(self, "detail", str(self.detail))
+
+
+def _figures_member(figures: Sequence[Figure]) -> dict[str, object]:
+    """The quantities of a text as fields, where it has any."""
+    listed = [{"text": one.text, "value": one.value, "unit": one.unit} for one in figures]
+    return {"figures": listed} if listed else {}
 
 
 _known: dict[str, type[Problem]] = {}
@@ -52,7 +65,8 @@ class Problem(Exception):
         """`members` are further fields of the answer, under their names on the wire."""
         super().__init__(detail)
         assert not members.keys() & _STANDARD_MEMBERS, "a standard member cannot be given twice"
-        self.detail = detail
+        self.detail = str(detail)
+        self.figures = figures_of(detail)
         self.errors = tuple(errors)
         self.members = members
 
@@ -70,13 +84,16 @@ class Problem(Exception):
         """The body of the answer; what is unknown or empty is left out."""
         body: dict[str, object] = {"type": self.type, "title": self.title, "status": self.status}
         if self.detail:
-            body["detail"] = self.detail
+            body |= {"detail": self.detail} | _figures_member(self.figures)
         if instance is not None:
             body["instance"] = instance
         if request_id is not None:
             body["requestId"] = request_id
         if self.errors:
-            body["errors"] = [{"pointer": error.pointer, "detail": error.detail} for error in self.errors]
+            body["errors"] = [
+                {"pointer": error.pointer, "detail": error.detail} | _figures_member(error.figures)
+                for error in self.errors
+            ]
         return body | self.members
 
     @classmethod

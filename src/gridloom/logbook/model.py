@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from gridloom.platform.http import Instant, Name, PagedWindow, RequestBody, ResponseBody, Text
+from gridloom.platform.http import FigureView, Instant, Name, PagedWindow, RequestBody, ResponseBody, Text
 
 EntryType = Annotated[str, Meta(min_length=1, max_length=50)]
 Tag = Annotated[str, Meta(min_length=1, max_length=50)]
@@ -51,6 +51,7 @@ class LogbookEntry(ResponseBody):
     created_at: datetime
     source: EntrySource
     corrects_id: UUID | None
+    figures: list[FigureView] = []
 
 
 class LogbookQuery(PagedWindow):

@@ -17,13 +17,16 @@ from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.http import FigureView, figures_in
 
 _ENTRIES = InsertTarget.of_columns(
     "logbook_entry",
-    """asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id""",
+    """asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id,
+    figures""",
 )
 _INSERT = _ENTRIES.insert(1, 0)
-_COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id, created_at"
+_COLUMNS = """id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id,
+  created_at, figures"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def _list_values(
         asset_key,
         uuid7(),
         new.title,
-        new.description,
+        str(new.description),
         new.type,
         new.impact,
         new.start,
@@ -74,6 +77,7 @@ def _list_values(
         author_id,
         source,
         corrects_id,
+        figures_in(new.description),
     )
 
 
@@ -155,4 +159,5 @@ def _read_entry_row(row: asyncpg.Record) -> LogbookEntry:
         start=row["starts_at"],
         end=row["ends_at"],
         source=EntrySource(row["source"]),
+        figures=[FigureView(**figure) for figure in row["figures"]],
     )

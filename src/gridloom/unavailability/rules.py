@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from gridloom.capacity.availability import Rating, maximum_rating
+from gridloom.kernel.figures import Sentence, join, kw, kwh, say
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
@@ -40,17 +41,18 @@ def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -
     """Of several ratings over the window the greatest counts: what is missing is capped at each instant."""
     charge_kw, discharge_kw, energy_kwh = maximum_rating(ratings, window)
     asked = (
-        ("/volume/energyCapacity", volume.energy_capacity, energy_kwh, "kWh"),
-        ("/volume/powerCapacity/charge", volume.power_capacity.charge, charge_kw, "kW"),
-        ("/volume/powerCapacity/discharge", volume.power_capacity.discharge, discharge_kw, "kW"),
+        ("/volume/energyCapacity", kwh(volume.energy_capacity), kwh(energy_kwh)),
+        ("/volume/powerCapacity/charge", kw(volume.power_capacity.charge), kw(charge_kw)),
+        ("/volume/powerCapacity/discharge", kw(volume.power_capacity.discharge), kw(discharge_kw)),
     )
-    faults = [
-        FieldError(pointer, f"{missing:g} {unit} are more than the {rated:g} {unit} that are rated")
-        for pointer, missing, rated, unit in asked
-        if missing > rated
-    ]
+    faults = {
+        pointer: say("{} are more than the {} that are rated", missing, rated)
+        for pointer, missing, rated in asked
+        if missing.value > rated.value
+    }
     if faults:
-        raise VolumeBeyondRated("; ".join(error.detail for error in faults) + ".", errors=faults)
+        detail = say("{}.", join("; ", [*faults.values()]))
+        raise VolumeBeyondRated(detail, errors=[FieldError(*each) for each in faults.items()])
 
 
 def check_notifications(given: list[UUID], known: set[UUID]) -> None:
@@ -63,11 +65,15 @@ def check_notifications(given: list[UUID], known: set[UUID]) -> None:
         raise UnknownNotifications("; ".join(error.detail for error in faults) + ".", errors=faults)
 
 
-def logbook_text(body: NewUnavailability) -> str:
+def logbook_text(body: NewUnavailability) -> Sentence:
     """Its text in the logbook."""
     volume = body.volume
-    return (
-        f"{volume.power_capacity.charge:g} kW of charging, {volume.power_capacity.discharge:g} kW of discharging and "
-        f"{volume.energy_capacity:g} kWh are missing from {format_instant(body.start)} to {format_instant(body.end)}."
-        + (f"\n{body.description}" if body.description else "")
+    return say(
+        "{} of charging, {} of discharging and {} are missing from {} to {}.{}",
+        kw(volume.power_capacity.charge),
+        kw(volume.power_capacity.discharge),
+        kwh(volume.energy_capacity),
+        format_instant(body.start),
+        format_instant(body.end),
+        f"\n{body.description}" if body.description else "",
     )

@@ -39,6 +39,14 @@ export function megawatts(kw: number): string {
   return decimal(hundredths / 100, digits)
 }
 
+const IN_MEGA: Record<string, string> = { kW: 'MW', kWh: 'MWh' }
+
+/** A quantity that the service names, in the console's unit: `12 MW`, `5.25 MWh`. */
+export function quantity(value: number, unit: string): string {
+  const mega = IN_MEGA[unit]
+  return mega ? `${megawatts(value)} ${mega}` : `${decimal(value, 2)} ${unit}`
+}
+
 /** `20 MW · 40 MWh` */
 export function size(powerKw: number, energyKwh: number): string {
   return `${megawatts(powerKw)} MW · ${megawatts(energyKwh)} MWh`

@@ -125,6 +125,7 @@ export function App() {
           <SignIn
             onSignedIn={resume}
             isOver
+            username={state.session.user.username}
             note={
               state.note ??
               `The session of ${state.session.user.displayName || state.session.user.username} has ended. Sign in to go on: what you typed is kept.`

@@ -8,6 +8,7 @@ import { useMinute } from '../shared/clock'
 import { initials, words } from '../shared/format'
 import { IconButton } from '../shared/ui/Button'
 import { Icon } from '../shared/ui/Icon'
+import { Said } from '../shared/ui/Said'
 import { Segmented } from '../shared/ui/Segmented'
 import { Empty, SkeletonCard } from '../shared/ui/states'
 import { chooseZone, useZone } from '../shared/zone'
@@ -62,6 +63,7 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
       <a className="skip" href="#screen">
         Skip to the screen
       </a>
+      <Said />
       <nav className="rail" aria-label="Screens">
         <Link to="/" className="brand" aria-label="Gridloom, overview">
           <Mark />

@@ -10,6 +10,8 @@ import { BASE, Link } from './router'
 interface Props {
   onSignedIn: (session: Session) => void
   note?: string
+  /** Of the session that ended. */
+  username?: string
   /** Over a screen whose edits are kept: the identity provider opens in another tab. */
   isOver?: boolean
 }
@@ -79,7 +81,7 @@ function SingleSignOnForm({ note, isOver = false, onBack }: Props & { onBack: ()
   )
 }
 
-function PasswordForm({ onSignedIn, note, onSingle }: Props & { onSingle: () => void }) {
+function PasswordForm({ onSignedIn, note, username, onSingle }: Props & { onSingle: () => void }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setIsBusy] = useState(false)
   const [challenge, setChallenge] = useState<string | null>(null)
@@ -124,8 +126,22 @@ function PasswordForm({ onSignedIn, note, onSingle }: Props & { onSingle: () => 
         />
       ) : (
         <>
-          <Field label="User name" name="username" autoComplete="username" required autoFocus />
-          <Field label="Password" name="password" type="password" autoComplete="current-password" required />
+          <Field
+            label="User name"
+            name="username"
+            autoComplete="username"
+            defaultValue={username}
+            required
+            autoFocus={!username}
+          />
+          <Field
+            label="Password"
+            name="password"
+            type="password"
+            autoComplete="current-password"
+            required
+            autoFocus={Boolean(username)}
+          />
         </>
       )}
       <FormProblem error={error} />

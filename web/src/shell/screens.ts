@@ -38,6 +38,15 @@ export const PLACES: Place[] = [
     isWanted: (interests) => interests.trades,
   },
   {
+    label: 'Portfolio plan',
+    short: 'Plan',
+    path: '/portfolio-plan',
+    icon: 'plan',
+    letter: 'b',
+    isShown: (session) => may('Read:virtual-assets')(session) && !isOperator(session),
+    isWanted: (interests) => interests.trades,
+  },
+  {
     label: 'Auctions',
     path: '/auctions',
     icon: 'auction',
@@ -106,6 +115,7 @@ const inbox = screen(() => import('../features/inbox/Inbox'))
 const overview = screen(() => import('../features/overview/Overview'))
 const virtualBatteries = screen(() => import('../features/virtual-assets/VirtualBatteries'))
 const day = screen(() => import('../features/virtual-assets/BatteryDay'))
+const portfolioPlan = screen(() => import('../features/portfolio-plan/PortfolioPlan'))
 const history = screen(() => import('../features/virtual-assets/history/History'))
 const auctions = screen(() => import('../features/auctions/Auctions'))
 const revenue = screen(() => import('../features/revenue/Revenue'))
@@ -123,6 +133,8 @@ export const SCREENS: Screen[] = [
   { pattern: '/virtual-batteries/:virtualAsset', part: day },
   { pattern: '/virtual-batteries/:virtualAsset/history', part: history },
   { pattern: '/virtual-batteries/:virtualAsset/:day', part: day },
+  { pattern: '/portfolio-plan', part: portfolioPlan, stays: 'portfolio-plan' },
+  { pattern: '/portfolio-plan/:day', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/auctions', part: auctions, stays: 'auctions' },
   { pattern: '/auctions/:auction', part: auctions, stays: 'auctions' },
   { pattern: '/revenue', part: revenue, stays: 'revenue' },

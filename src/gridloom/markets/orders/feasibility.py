@@ -11,6 +11,7 @@ import numpy as np
 from gridloom.capacity.availability import CHARGE, DISCHARGE, FCR
 from gridloom.capacity.store import load_availability
 from gridloom.kernel.balancing import ReserveProduct
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -121,9 +122,14 @@ async def check_reserve_limits(
         asked_kw = max(one.charge_kw, one.discharge_kw)
         if asked_kw > left_kw + POWER_TOLERANCE_KW:
             raise ReserveBeyondBatteries(
-                f"From {format_instant(period_start(one.first))} on the batteries may sell {max(0.0, left_kw):g} kW "
-                f"more of {product}, and {asked_kw:g} kW are offered.",
-                [FieldError(f"/reserves/{index}/capacity", f"Expected at most {max(0.0, left_kw):g} kW.")],
+                say(
+                    "From {} on the batteries may sell {} more of {}, and {} are offered.",
+                    format_instant(period_start(one.first)),
+                    kw(max(0.0, left_kw)),
+                    product,
+                    kw(asked_kw),
+                ),
+                [FieldError(f"/reserves/{index}/capacity", say("Expected at most {}.", kw(max(0.0, left_kw))))],
                 available=max(0.0, left_kw),
             )
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 
 from gridloom.kernel.balancing import PRODUCT_OF_BLOCK, ReserveProduct
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -126,9 +127,17 @@ def check_volumes(
         index = int(np.argmax(odd))
         period = int(periods[index])
         raise NotALot(
-            f"In the period {format_period(period)} the position is {before_kw[index]:g} kW, and "
-            f"{position_kw[index]:g} kW is {change_kw[index]:g} kW away, no multiple of {LOT_KW:g} kW.",
-            _point_at(periods[odd].tolist(), given, f"Expected a multiple of {LOT_KW:g} kW from the position before."),
+            say(
+                "In the period {} the position is {}, and {} is {} away, no multiple of {}.",
+                format_period(period),
+                kw(before_kw[index]),
+                kw(position_kw[index]),
+                kw(change_kw[index]),
+                kw(LOT_KW),
+            ),
+            _point_at(
+                periods[odd].tolist(), given, say("Expected a multiple of {} from the position before.", kw(LOT_KW))
+            ),
             firstPeriod=format_period(period),
         )
 
@@ -205,7 +214,9 @@ def _read_awards(order: Order, given: NewOrderResult) -> tuple[OrderResult, list
         elif one.product in awards:
             errors.append(FieldError(f"{pointer}/product", "Expected each product once; it is doubled."))
         elif one.accepted_capacity > offered[one.product] + POWER_TOLERANCE_KW:
-            errors.append(FieldError(f"{pointer}/acceptedCapacity", f"Expected at most {offered[one.product]:g} kW."))
+            errors.append(
+                FieldError(f"{pointer}/acceptedCapacity", say("Expected at most {}.", kw(offered[one.product])))
+            )
         awards[one.product] = ReserveAward(one.product, one.accepted_capacity, one.price)
     if given.executed and not errors and not any(one.capacity_kw for one in awards.values()):
         errors.append(FieldError("/reserves", "Expected what was accepted of an executed order."))

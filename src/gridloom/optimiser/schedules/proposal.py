@@ -7,6 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
+from gridloom.kernel.figures import kwh, say
 from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import Ints
@@ -44,9 +45,9 @@ _SAID = {
 
 def no_feasible_schedule(refusal: InfeasibleError, first: int) -> NoFeasibleSchedule:
     instant = format_instant(period_start(first + refusal.position))
-    amount = f", by {refusal.missing_kwh:.6g} kWh" if refusal.missing_kwh > 0 else ""
+    amount = say(", by {}", kwh(refusal.missing_kwh)) if refusal.missing_kwh > 0 else ""
     return NoFeasibleSchedule(
-        f"Whatever is scheduled, in the period {instant} {_SAID[refusal.rule]}{amount}.",
+        say("Whatever is scheduled, in the period {} {}{}.", instant, _SAID[refusal.rule], amount),
         rule=refusal.rule.value,
         firstPeriod=instant,
         missing=refusal.missing_kwh,

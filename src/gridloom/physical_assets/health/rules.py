@@ -8,11 +8,12 @@ from enum import StrEnum
 from uuid import UUID
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import format_instant
 from gridloom.physical_assets.conflicts import CapacityConflict
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.physical_assets.telemetry import LatestTelemetry
-from gridloom.platform.http import ResponseBody
+from gridloom.platform.http import FigureView, ResponseBody, figures_in
 
 
 class HealthStatus(StrEnum):
@@ -37,6 +38,7 @@ class HealthCheck(ResponseBody):
     name: CheckName
     status: HealthStatus
     detail: str
+    figures: list[FigureView] = []
 
 
 class AvailablePower(ResponseBody):
@@ -76,15 +78,20 @@ def check_status(status: AssetStatus) -> HealthCheck:
 def check_availability(now: AvailabilitySeries) -> HealthCheck:
     """now: the one current row."""
     rated, available = now.rated[0], now.available[0]
-    detail = (
-        f"{available[CHARGE]:g} of {rated[CHARGE]:g} kW can be imported, "
-        f"{available[DISCHARGE]:g} of {rated[DISCHARGE]:g} kW exported."
+    detail = say(
+        "{} of {} can be imported, {} of {} exported.",
+        kw(available[CHARGE]),
+        kw(rated[CHARGE]),
+        kw(available[DISCHARGE]),
+        kw(rated[DISCHARGE]),
     )
     if not available[CHARGE] and not available[DISCHARGE]:
-        return HealthCheck(name=CheckName.AVAILABILITY, status=HealthStatus.DOWN, detail=detail)
+        return HealthCheck(
+            name=CheckName.AVAILABILITY, status=HealthStatus.DOWN, detail=str(detail), figures=figures_in(detail)
+        )
     full = (available == rated[: len(available)]).all()
     verdict = HealthStatus.OK if full else HealthStatus.DEGRADED
-    return HealthCheck(name=CheckName.AVAILABILITY, status=verdict, detail=detail)
+    return HealthCheck(name=CheckName.AVAILABILITY, status=verdict, detail=str(detail), figures=figures_in(detail))
 
 
 def check_telemetry(latest: LatestTelemetry | None, now: datetime) -> HealthCheck:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries, milliseconds_of
 from gridloom.capacity.rules import OwnChange
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import PERIOD, floor_to_period, format_instant, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -98,7 +99,7 @@ def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeri
     able = row[DISCHARGE] if point.power > 0 else row[CHARGE]
     verb = "export" if point.power > 0 else "import"
     start = format_instant(point.time)
-    detail = f"In the period from {start} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
+    detail = say("In the period from {} the asset can {} {}, not {}.", start, verb, kw(able), kw(abs(point.power)))
     raise PowerNotAvailable(
         detail,
         errors=[FieldError(f"/schedule/{position}/power", detail)],

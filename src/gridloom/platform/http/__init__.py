@@ -11,6 +11,7 @@ from gridloom.platform.http.fields import (
     pattern_meta,
     to_json,
 )
+from gridloom.platform.http.figures import FigureView, figures_in
 from gridloom.platform.http.operation import (
     BULK,
     CONSOLE_SESSION,

@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from gridloom.capacity.model import ReserveMinutes
+from gridloom.kernel.figures import kw, kwh, say
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, format_period, utc_days_of
@@ -130,8 +131,13 @@ async def _check_reserves(
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ScheduleInTheWay(
-            f"At the end of the period {format_period(first + index)} {energy_kwh[index]:g} kWh are in reach, and "
-            f"balancing capacity needs {stored_kwh[index]:g} to {highest_kwh[index]:g} kWh.",
+            say(
+                "At the end of the period {} {} are in reach, and balancing capacity needs {} to {}.",
+                format_period(first + index),
+                kwh(energy_kwh[index]),
+                kwh(stored_kwh[index]),
+                kwh(highest_kwh[index]),
+            ),
             firstPeriod=format_period(first + index),
         )
 
@@ -154,8 +160,13 @@ def _reduce_lanes(carving: Carving, powers: DayPowers, available: AvailableFract
         if block.market is not Market.WHOLESALE and np.abs(surplus_kw).max() > POWER_TOLERANCE_KW:
             index = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
             raise ScheduleInTheWay(
-                f"In the period {format_period(reduction.first + index)} {lane_kw[index]:g} kW are scheduled, and "
-                f"only {-low_kw[index]:g} kW of charging and {high_kw[index]:g} kW of discharging would be left.",
+                say(
+                    "In the period {} {} are scheduled, and only {} of charging and {} of discharging would be left.",
+                    format_period(reduction.first + index),
+                    kw(lane_kw[index]),
+                    kw(-low_kw[index]),
+                    kw(high_kw[index]),
+                ),
                 firstPeriod=format_period(reduction.first + index),
             )
         after_kw[reduction.lane][span] -= surplus_kw

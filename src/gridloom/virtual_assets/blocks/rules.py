@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.kernel.market_time import format_instant, is_block_start, period_start
 from gridloom.kernel.problem import FieldError, Problem
@@ -35,7 +36,7 @@ def check_market_product(market: Market, window: Window, charge_kw: float, disch
         )
     if market is Market.FCR and charge_kw != discharge_kw:
         raise NotAMarketProduct(
-            f"FCR goes both ways alike, not {charge_kw:g} kW of charging and {discharge_kw:g} kW of discharging.",
+            say("FCR goes both ways alike, not {} of charging and {} of discharging.", kw(charge_kw), kw(discharge_kw)),
             [FieldError("/ratedChargePower", "Expected the same power in both directions.")],
         )
 
@@ -161,10 +162,15 @@ def carve(
         if missing_charge_kw > POWER_TOLERANCE_KW or missing_discharge_kw > POWER_TOLERANCE_KW:
             held = [host for host in hosts if host.overlaps(cut, cut_end)]
             raise NoWholesalePower(
-                f"From {format_instant(period_start(cut))} on, WHOLESALE blocks hold "
-                f"{sum(host.charge_kw for host in held):g} kW of charging and "
-                f"{sum(host.discharge_kw for host in held):g} kW of discharging power, "
-                f"and {charge_kw:g} and {discharge_kw:g} kW are asked for."
+                say(
+                    "From {} on, WHOLESALE blocks hold {} of charging and {} of discharging power, and {} and {} are "
+                    "asked for.",
+                    format_instant(period_start(cut)),
+                    kw(sum(host.charge_kw for host in held)),
+                    kw(sum(host.discharge_kw for host in held)),
+                    kw(charge_kw),
+                    kw(discharge_kw),
+                )
             )
     after = [block for block in blocks if block.id not in taken]
     for host in hosts:

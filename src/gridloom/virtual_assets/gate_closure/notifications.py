@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.kernel.figures import kw, say
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -164,10 +165,15 @@ async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence
                 promise.physical_asset_key,
                 type="ADJUSTMENT",
                 title=f"Virtual schedule adjusted: {reason.value}",
-                description=(
-                    f"Gate closure cut {len(cut)} quarter-hour{'' if len(cut) == 1 else 's'} of the virtual asset "
-                    f"{asset.id}, of which this asset backs {promise.share:.0%}, the first from "
-                    f"{cut[0].accepted_kw:g} to {cut[0].adjusted_kw:g} kW."
+                description=say(
+                    "Gate closure cut {} quarter-hour{} of the virtual asset {}, of which this asset backs {}, "
+                    "the first from {} to {}.",
+                    len(cut),
+                    "" if len(cut) == 1 else "s",
+                    asset.id,
+                    f"{promise.share:.0%}",
+                    kw(cut[0].accepted_kw),
+                    kw(cut[0].adjusted_kw),
                 ),
                 impact=Impact.NEGATIVE,
                 start=period_start(first),

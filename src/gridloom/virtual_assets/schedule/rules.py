@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.kernel.figures import kw, kwh, say
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, format_period
@@ -80,8 +81,14 @@ def check_power(
     positions = np.flatnonzero(wrong)
     first = positions[0]
     raise PowerBeyondAvailable(
-        f"In the period {format_period(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "
-        f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
+        say(
+            "In the period {} {} can charge with {} and discharge with {}; {} was asked for.",
+            format_period(int(points.periods[first])),
+            who,
+            kw(charge_kw[first]),
+            kw(discharge_kw[first]),
+            kw(points.power_kw[first]),
+        ),
         [FieldError(f"/schedule/{points.indices[first]}/power", "Expected a power that is available.")],
         firstPeriod=format_period(int(points.periods[first])),
         periods=len(positions),
@@ -92,8 +99,12 @@ def check_power(
 
 def power_held_back(period: int, asked_kw: float, left_kw: float) -> PowerBeyondAvailable:
     return PowerBeyondAvailable(
-        f"In the period {format_period(period)} {asked_kw:g} kW was asked for, and the reserves of waiting orders "
-        f"leave {left_kw:g} kW in that direction.",
+        say(
+            "In the period {} {} was asked for, and the reserves of waiting orders leave {} in that direction.",
+            format_period(period),
+            kw(asked_kw),
+            kw(left_kw),
+        ),
         firstPeriod=format_period(period),
     )
 
@@ -102,11 +113,11 @@ def energy_out_of_bounds(
     asset: VirtualAsset, period: int, excess: BoundViolation, available_kwh: float
 ) -> EnergyOutOfBounds:
     if excess.excess_kwh < 0:
-        said = f"{-excess.excess_kwh:.6g} kWh below empty"
+        said = say("{} below empty", kwh(-excess.excess_kwh))
     else:
-        said = f"{excess.excess_kwh:.6g} kWh above the {available_kwh:g} kWh that are available"
+        said = say("{} above the {} that are available", kwh(excess.excess_kwh), kwh(available_kwh))
     return EnergyOutOfBounds(
-        f"At the end of the period {format_period(period)} the stored energy would be {said}.",
+        say("At the end of the period {} the stored energy would be {}.", format_period(period), said),
         firstPeriod=format_period(period),
         excess=excess.excess_kwh,
     )

@@ -114,6 +114,23 @@ class TestAnOwner:
             await asked.get_by_role("button", name="Back", exact=True).click()
             await expect(given).to_be_visible()
             await given.get_by_role("button", name="Take back").click()
+            # Another administrator changes it while it is asked: what is taken back is what was read.
+            grant = f"/physical-assets/{scene.assets['Wilster']}/grants/{scene.rival.organisation_id}"
+            await asyncio.to_thread(scene.owner.put, grant, {"permissions": ["Read:physical-assets"]})
+            tab.expect_refusal(412)
+            await asked.get_by_role("button", name="Take back", exact=True).click()
+            changed = page.get_by_text("Another administrator changed this grant meanwhile")
+            await expect(changed).to_be_visible()
+            await expect(given).not_to_contain_text("see measurements")
+            await page.get_by_label("Organisation").select_option(label="Südwind Energie")
+            await page.get_by_label("see revenue").check()
+            await asyncio.to_thread(scene.owner.put, grant, {"permissions": ["Read:schedules"]})
+            await page.get_by_role("button", name="Give", exact=True).click()
+            await expect(given).to_contain_text("see schedules")
+            await expect(changed.last).to_be_visible()
+            await page.get_by_role("button", name="Give", exact=True).click()
+            await expect(given).to_contain_text("see revenue")
+            await given.get_by_role("button", name="Take back").click()
             await asked.get_by_role("button", name="Take back", exact=True).click()
             await expect(given).to_have_count(0)
             await tab.open("/administration/audit-log", "Administration")
@@ -121,11 +138,14 @@ class TestAnOwner:
                 page.get_by_role("row", name=re.compile("Owner Hanse Storage Put grant")).first
             ).to_be_visible()
 
-    async def test_reads_nothing_from_tomorrow_in_the_logbook(self, open_tab: OpenTab, scene: Scene):
+    async def test_reads_the_logbook_in_mw_and_nothing_from_tomorrow(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:
             await tab.open(f"/physical-assets/{scene.assets['Stade']}/logbook", "Stade")
             entries = tab.page.locator(".logbook li")
-            await expect(entries.first).to_be_visible()
+            await expect(
+                entries.filter(has_text="8 MW of charging, 8 MW of discharging and 8 MWh").first
+            ).to_be_visible()
+            assert "kW" not in "".join(await entries.all_inner_texts())
             tomorrow = (scene.now.astimezone(BERLIN) + timedelta(days=1)).strftime("%a ")
             when = await tab.page.locator(".logbook-when").all_inner_texts()
             assert not [text for text in when if text.startswith(tomorrow)]

@@ -93,7 +93,6 @@ class TestTwoPeopleWhoEditOneForm:
             await form.get_by_label("Cycles a day").fill("3")
             await tab.check()
             await asyncio.to_thread(put_parameters, scene, ratedDischargePower=18_000, fcrLimitRatio=0.5)
-            # It moves the button down: a click is not to fall in between.
             await expect(form.get_by_role("status")).to_contain_text("just now")
             await form.get_by_role("button", name="Save as a new version").click()
             await expect(form.get_by_text("Another version was saved while you were editing.")).to_be_visible()
@@ -213,7 +212,7 @@ class TestASessionThatEndsInMidEdit:
             await page.keyboard.press("Control+s")
             await expect(page.get_by_text("what you typed is kept")).to_be_visible()
             await tab.check()
-            await page.get_by_label("User name").fill("trader")
+            await expect(page.get_by_label("User name")).to_have_value("trader")
             await page.get_by_label("Password").fill(PASSWORD)
             await page.get_by_role("button", name="Sign in").click()
             await expect(page.get_by_text("1 changed")).to_be_visible()

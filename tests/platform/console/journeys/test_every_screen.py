@@ -92,8 +92,8 @@ async def check_at_a_desk(tab: Tab, path: str) -> None:
     values = await tab.page.locator("#screen input").evaluate_all("all => all.map(one => one.value)")
     # 24 hours, whatever the browser's language.
     assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
-    # Nor as machines write moments and types; figures in sentences of the service keep their unit.
-    assert not re.findall(r"\dT\d\d:\d\d|`", shown), path
+    # Nor as machines write moments, types and kilowatts.
+    assert not re.findall(r"\dT\d\d:\d\d|`|\d kWh?\b", shown), path
 
 
 async def check_on_a_phone(tab: Tab, path: str) -> None:

@@ -28,7 +28,7 @@ class TestAMonth:
         async with open_tab("operator") as tab:
             page = tab.page
             await tab.open("/settlement?month=2026-9", re.compile(r"^\w+ \d{4}$"))
-            await page.get_by_role("row", name=re.compile("^Wholesale")).get_by_role("link").first.click()
+            await page.get_by_role("link", name=re.compile("by day$")).first.click()
             await expect(page.get_by_role("heading", name="Wholesale by day")).to_be_visible()
             await tab.check_in_both_themes()
             await page.get_by_role("button", name="All lines").click()
@@ -45,7 +45,7 @@ class TestAMonth:
             await tab.settle()
             await expect(page.locator("#screen h1")).to_have_text((first - timedelta(days=2)).strftime("%B %Y"))
             await expect(page.get_by_text("Proof of zero holds.")).to_be_visible()
-            await expect(page.get_by_role("row", name=re.compile("^Wholesale"))).to_contain_text("0.00")
+            await expect(page.get_by_role("row", name=re.compile("^All parties"))).to_contain_text("0.00")
             await tab.check_in_both_themes()
             issue = page.get_by_role("button", name="Issue 1 statement")
             await page.get_by_role("button", name="The month after").click()
@@ -62,11 +62,11 @@ class TestAMonth:
             await page.get_by_label(f"Type {month} to issue it without them").fill(month)
             await forced.click()
             await expect(page.get_by_text(re.compile("issued and will not change"))).to_be_visible(timeout=90_000)
-            await expect(page.get_by_role("row", name=re.compile("^Document"))).to_contain_text(
+            await expect(page.get_by_role("row", name=re.compile("^Hanse Storage")).first).to_contain_text(
                 re.compile(r"\d{4}-0001")
             )
             await tab.check()
-            await page.get_by_role("row", name=re.compile("^Document")).get_by_role("link").first.click()
+            await page.get_by_role("link", name=re.compile("-0001 of Hanse Storage")).click()
             await expect(page.get_by_text("issued, never changes")).to_be_visible()
             await expect(page.get_by_role("heading", name="What the batteries did")).to_be_visible()
             await tab.check_in_both_themes()

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type KeyboardEvent, useState } from 'react'
 import { euro, size } from '../../shared/format'
 import { countdown, dayMonth, dayRange, time } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
@@ -30,6 +30,7 @@ export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
   const shown = auctions.filter(
     (auction) => choice === 'all' || (choice === 'open' ? groupOf(auction, now) === 'Open' : auction.status === 'WON'),
   )
+  const stop = shown.some((one) => one.id === chosen) ? chosen : grouped(shown, now)[0]?.[1][0]?.id
   return (
     <Card
       className="auction-list"
@@ -43,14 +44,21 @@ export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
         />
       }
     >
-      <div className="auction-groups">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows walk between the links in it, which are one stop */}
+      <div className="auction-groups" onKeyDown={walk}>
         {grouped(shown, now).map(([group, members]) => (
           <section key={group} aria-label={group}>
             <h3 className="auction-group">{group}</h3>
             <ul>
               {members.slice(0, MOST_CLOSED).map((auction) => (
                 <li key={auction.id}>
-                  <Row auction={auction} isChosen={auction.id === chosen} now={now} isOperator={isOperator} />
+                  <Row
+                    auction={auction}
+                    isChosen={auction.id === chosen}
+                    isStop={auction.id === stop}
+                    now={now}
+                    isOperator={isOperator}
+                  />
                 </li>
               ))}
             </ul>
@@ -62,14 +70,27 @@ export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
   )
 }
 
+/** ↑ and ↓ go from one auction to the next: by Tab the list is one stop, and the bid comes soon after it. */
+function walk(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>('.auction-row')]
+  const next = all[all.indexOf(event.target as HTMLElement) + (event.key === 'ArrowDown' ? 1 : -1)]
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+}
+
 function Row({
   auction,
   isChosen,
+  isStop,
   now,
   isOperator,
 }: {
   auction: Auction
   isChosen: boolean
+  /** Where Tab comes to. */
+  isStop: boolean
   now: number
   isOperator: boolean
 }) {
@@ -80,6 +101,7 @@ function Row({
     <Link
       to={`/auctions/${auction.id}`}
       className={`auction-row ${isChosen ? 'is-chosen' : ''}`}
+      tabIndex={isStop ? 0 : -1}
       aria-current={isChosen}
     >
       <strong>{size(item.ratedDischargePower, item.energyCapacity)}</strong>

@@ -96,6 +96,9 @@ function useEvents(): Placed[] | undefined {
   return data
 }
 
+/** By battery and number, as far as they were read. */
+const versions = new Map<string, Version | undefined>()
+
 /** Who made the versions that events tell of; one request, and each is asked once. */
 function useAuthors(events: Placed[]) {
   const session = useSession()
@@ -110,19 +113,19 @@ function useAuthors(events: Placed[]) {
   }, [events])
   const { data, isLoading } = useQuery({
     queryKey: ['inbox', 'authors', asked.join()],
+    // Versions never change: only those that are new are asked for.
     queryFn: async () => {
+      const unknown = asked.filter((one) => !versions.has(one))
       const answers = await askAll(
-        asked.map((one) => {
+        unknown.map((one) => {
           const [id, version] = one.split('/')
           return `/organisations/${session.user.organisationID}/virtual-assets/${id}/schedule-history?version=${version}`
         }),
       )
-      return new Map(
-        asked.map(
-          (one, index) =>
-            [one, answers[index]?.status === 200 ? (answers[index].body as Version[])[0] : undefined] as const,
-        ),
-      )
+      unknown.forEach((one, index) => {
+        if (answers[index]?.status === 200) versions.set(one, (answers[index].body as Version[])[0])
+      })
+      return new Map(asked.map((one) => [one, versions.get(one)] as const))
     },
     enabled: asked.length > 0,
     staleTime: Number.POSITIVE_INFINITY,

@@ -40,7 +40,7 @@ export function QueueCard({ needs, now, isLoading, error, unasked = [] }: Props)
               <span className="need-title">
                 <Marked text={need.title} />
               </span>
-              <span className="note">{inWords(need.note, zone)}</span>
+              <span className="note">{inWords(need.note, zone, need.figures)}</span>
             </span>
             <Link to={need.to} className={`button ${index === 0 && need.deadline !== null ? 'button-primary' : ''}`}>
               {need.action}

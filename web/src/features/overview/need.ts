@@ -1,4 +1,5 @@
 /** One row of the overview's queue. */
+import type { Figure } from '../../shared/api/problem'
 import type { IconName } from '../../shared/ui/Icon'
 
 export interface Need {
@@ -14,6 +15,8 @@ export interface Need {
   /** `**` marks what is bold. */
   title: string
   note: string
+  /** The quantities in the note, where it is the service's. */
+  figures?: readonly Figure[]
   action: string
   to: string
 }

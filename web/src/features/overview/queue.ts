@@ -198,6 +198,7 @@ function healthNeeds({ physical, health }: Known, tellTime: (ms: number) => stri
           ? `Telemetry of **${one.name}** is stale`
           : `**${one.name}** is ${found.status.toLowerCase()}`,
         note: isTelemetry ? 'State of charge is projected until points return' : fault.detail,
+        ...(isTelemetry ? {} : { figures: fault.figures }),
         action: fault.name === 'PROMISES' ? 'Conflicts' : 'Details',
         to: `/physical-assets/${one.id}${fault.name === 'PROMISES' ? '/conflicts' : ''}`,
       },

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { ask, askJson, type Schemas } from '../../shared/api/client'
+import { ask, askAll, askJson, type Schemas } from '../../shared/api/client'
+import { isConflict, Refused } from '../../shared/api/problem'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
@@ -12,13 +13,14 @@ import { Card } from '../../shared/ui/Card'
 import { Confirmation } from '../../shared/ui/Confirmation'
 import { Copy } from '../../shared/ui/Copy'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
+import { say } from '../../shared/ui/Said'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { useCommitments } from './data'
 import { type Ticked, ticksOf, toggled } from './granting'
 
-type Grant = Schemas['Grant']
+type Grant = Schemas['Grant'] & { etag: string }
 const OTHER = ''
 const NOTHING: Ticked = new Map()
 
@@ -45,17 +47,17 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
   const [ending, setEnding] = useState<Grant | null>(null)
   const grants = useQuery({
     queryKey: ['physical-assets', asset.id, 'grants'],
-    queryFn: () => askJson<Grant[]>(`/physical-assets/${asset.id}/grants`),
+    queryFn: () => readGrants(asset.id),
   })
   const end = useMutation({
-    mutationFn: (organisation: string) =>
-      ask(`/physical-assets/${asset.id}/grants/${organisation}`, { method: 'DELETE' }),
+    mutationFn: (grant: Grant) =>
+      ask(grantPath(asset.id, grant.organisationID), { method: 'DELETE', ifMatch: grant.etag }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets', asset.id, 'grants'] }),
   })
   return (
     <>
       <Card title="Grants" note="what other organisations may do with this battery">
-        <FormProblem error={end.error} />
+        {isConflict(end.error) ? <ChangedMeanwhile /> : <FormProblem error={end.error} />}
         {ending && (
           <Confirmation
             title={`Take back what ${ending.organisationName} may do?`}
@@ -64,7 +66,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
             onCancel={() => setEnding(null)}
             onConfirm={() => {
               setEnding(null)
-              end.mutate(ending.organisationID)
+              end.mutate(ending)
             }}
           >
             It loses at once: {ending.permissions.map(permissionInWords).join('; ')}.
@@ -115,6 +117,36 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
   )
 }
 
+const grantPath = (asset: string, organisation: string) =>
+  `/physical-assets/${asset}/grants/${encodeURIComponent(organisation)}`
+
+/** Each with the version that a change of it names. */
+async function readGrants(asset: string): Promise<Grant[]> {
+  const list = await askJson<Schemas['Grant'][]>(`/physical-assets/${asset}/grants`)
+  const read = await askAll(list.map((one) => grantPath(asset, one.organisationID)))
+  return read.flatMap(({ status, body, etag }) =>
+    status < 300 ? [{ ...(body as Schemas['Grant']), etag: etag ?? '' }] : [],
+  )
+}
+
+/** Over the version that is named; where there was none, only while there still is none. */
+async function putGrant(asset: string, organisation: string, permissions: string[], ifMatch: string | undefined) {
+  const path = grantPath(asset, organisation)
+  const [now] = ifMatch ? [] : await askAll([path])
+  if (now && now.status < 300)
+    throw new Refused({ type: 'about:blank', title: 'The resource has changed', status: 412 })
+  return ask(path, { method: 'PUT', body: { permissions }, ...(ifMatch ? { ifMatch } : {}) })
+}
+
+function ChangedMeanwhile() {
+  return (
+    <p className="form-problem" role="alert">
+      Another administrator changed this grant meanwhile; the list shows it as it is now. Nothing of yours was saved,
+      and what you ticked is kept: the same button saves it over theirs.
+    </p>
+  )
+}
+
 /** An organisation that is known by name, or another by its ID; what it has already is ticked. */
 function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) {
   const queries = useQueryClient()
@@ -122,17 +154,28 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
   const [picked, setPicked] = useState(OTHER)
   const [typed, setTyped] = useState('')
   const [ticked, setTicked] = useState<Ticked>(NOTHING)
+  /** The version on which an organisation's first tick was made; undefined where it had no grant. */
+  const [bases, setBases] = useState<ReadonlyMap<string, string | undefined>>(new Map())
   const organisation = picked === OTHER ? typed.trim() : picked
   const chosen = ticksOf(grants, ticked, organisation)
+  const stored = grants.find((one) => one.organisationID === organisation.toLowerCase())?.etag
   const give = useMutation({
     mutationFn: () =>
-      ask(`/physical-assets/${asset.id}/grants/${encodeURIComponent(organisation)}`, {
-        method: 'PUT',
-        body: { permissions: [...chosen] },
-      }),
-    onSuccess: () => setTicked(NOTHING),
-    onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets', asset.id, 'grants'] }),
+      putGrant(asset.id, organisation, [...chosen], bases.has(organisation) ? bases.get(organisation) : stored),
+    onSuccess: () => {
+      say('Saved.')
+      setTicked(NOTHING)
+    },
+    // What was ticked stays, and is given over the version that the list shows next.
+    onSettled: async () => {
+      await queries.invalidateQueries({ queryKey: ['physical-assets', asset.id, 'grants'] })
+      setBases(new Map())
+    },
   })
+  const tick = (permission: string) => {
+    if (!bases.has(organisation)) setBases(new Map([...bases, [organisation, stored]]))
+    setTicked(toggled(grants, ticked, organisation, permission))
+  }
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     give.mutate()
@@ -165,11 +208,11 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
               key={permission}
               label={permissionInWords(permission)}
               checked={chosen.has(permission)}
-              onChange={() => setTicked(toggled(grants, ticked, organisation, permission))}
+              onChange={() => tick(permission)}
             />
           ))}
         </fieldset>
-        <FormProblem error={give.error} />
+        {isConflict(give.error) ? <ChangedMeanwhile /> : <FormProblem error={give.error} />}
         <div className="form-foot">
           <Button kind="primary" type="submit" isBusy={give.isPending} disabled={chosen.size === 0}>
             Give

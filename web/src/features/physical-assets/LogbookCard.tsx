@@ -58,7 +58,7 @@ export function LogbookCard({ asset, most }: { asset: PhysicalAsset; most: numbe
                       <span className="visually-hidden">{MARKS[entry.impact].word}</span>
                     </span>
                     <span className="logbook-what">
-                      <strong>{titleInWords(entry.title)}</strong> {withoutIDs(entry.description, zone)}
+                      <strong>{titleInWords(entry.title)}</strong> {withoutIDs(entry.description, zone, entry.figures)}
                     </span>
                     <span className="note">{entry.source === 'SYSTEM' ? 'system' : 'person'}</span>
                   </li>

@@ -12,6 +12,7 @@ import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
 import { unreadable } from '../../shared/ui/editing'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
+import { say } from '../../shared/ui/Said'
 import { FormProblem, Skeleton } from '../../shared/ui/states'
 import { useOpeningZone, zoneName } from '../../shared/zone'
 import { isPlanned, type Preview, type UnavailabilityKind } from './data'
@@ -86,6 +87,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
   }
   /** Once it is reported only its notification can be missing: then that alone is sent again. */
   const [madeID, setMadeID] = useState<string | null>(null)
+  const isReversed = draft.start > 0 && draft.end > 0 && draft.end <= draft.start
   const isSpan = draft.start > 0 && draft.end > draft.start
   const isReadable = power.fault === null && energy.fault === null
   const isWhole = isSpan && isReadable && (draft.powerKw > 0 || draft.energyKwh > 0)
@@ -118,7 +120,10 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
           }),
         )
     },
-    onSuccess: onClose,
+    onSuccess: () => {
+      say('Reported.')
+      onClose()
+    },
     onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets'] }),
   })
   const change = (name: keyof typeof text) => (event: { target: { value: string } }) =>
@@ -155,7 +160,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
           value={text.from.replace('T', ' ')}
           onChange={change('from')}
           required
-          fault={unreadable('moment', text.from) ?? fault('/start')}
+          fault={unreadable('moment', text.from, undefined, zone) ?? fault('/start')}
         />
         <Field
           label="To"
@@ -163,7 +168,11 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
           value={text.until.replace('T', ' ')}
           onChange={change('until')}
           required
-          fault={unreadable('moment', text.until) ?? fault('/end')}
+          fault={
+            unreadable('moment', text.until, undefined, zone) ??
+            (isReversed ? 'It ends before it begins.' : undefined) ??
+            fault('/end')
+          }
         />
         <div className="form-row">
           <Field

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { allPages, answered, api, askJson, GATEWAY, offers, type Schemas } from '../../shared/api/client'
-import { inWords } from '../../shared/api/problem'
+import { type Figure, inWords } from '../../shared/api/problem'
 import { readHealth } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { words } from '../../shared/format'
@@ -256,8 +256,9 @@ export function titleInWords(title: string): string {
 }
 
 /** Sentences for people: what names a thing to machines is left out, moments are told by the reader's clock. */
-export function withoutIDs(text: string, zone: Zone): string {
-  return inWords(text.replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, ''), zone)
+export function withoutIDs(text: string, zone: Zone, figures?: readonly Figure[]): string {
+  const unnamed = text.replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '')
+  return inWords(unnamed, zone, figures)
 }
 
 /** When an entry is dated: what it tells of may lie ahead, but it was written before now. */

@@ -189,56 +189,33 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
           <table className="table matrix">
             <thead>
               <tr>
-                <th scope="col">Line</th>
-                {parties.map((one) => (
-                  <th key={one.id} scope="col" className={one.isOutside ? 'number is-outside' : 'number'}>
-                    {one.name}
+                <th scope="col">Party</th>
+                {rows.map((row) => (
+                  <th key={row.line} scope="col" className="number">
+                    {lineInWords(row.line)}
                   </th>
                 ))}
                 <th scope="col" className="number">
-                  All parties
+                  Total
                 </th>
+                <th scope="col">Document</th>
               </tr>
             </thead>
             <tbody>
-              {rows.map((row) => (
-                <tr key={row.line}>
-                  <th scope="row">{lineInWords(row.line)}</th>
-                  {parties.map((one) => (
-                    <td key={one.id} className={one.isOutside ? 'number is-outside' : 'number'}>
-                      <Cell
-                        value={row.cells.get(one.id)}
-                        statement={statements.find((each) => each.organisationID === one.id)}
-                        line={row.line}
-                      />
+              {parties.map((one) => {
+                const statement = statements.find((each) => each.organisationID === one.id)
+                return (
+                  <tr key={one.id} className={one.isOutside ? 'is-outside' : undefined}>
+                    <th scope="row">{one.name}</th>
+                    {rows.map((row) => (
+                      <td key={row.line} className="number">
+                        <Cell value={row.cells.get(one.id)} statement={statement} line={row.line} />
+                      </td>
+                    ))}
+                    <td className="number">
+                      <strong>{decimal((totals.get(one.id) ?? 0) / 100, 2)}</strong>
                     </td>
-                  ))}
-                  <td className={row.sum === 0 ? 'number tone-good' : 'number tone-danger'}>
-                    <strong>{decimal(row.sum / 100, 2)}</strong>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-            <tfoot>
-              <tr className="matrix-total">
-                <th scope="row">Total</th>
-                {parties.map((one) => (
-                  <td key={one.id} className="number">
-                    {decimal((totals.get(one.id) ?? 0) / 100, 2)}
-                  </td>
-                ))}
-                <td className="number">
-                  {decimal([...totals.values()].reduce((sum, each) => sum + each, 0) / 100, 2)}
-                </td>
-              </tr>
-              <tr>
-                <th scope="row" className="note">
-                  Document
-                </th>
-                {parties.map((one) => {
-                  const statement = statements.find((each) => each.organisationID === one.id)
-                  return (
-                    <td key={one.id} className="number">
+                    <td>
                       {statement ? (
                         <Link to={`/statements/${one.id}/${statement.id}`}>
                           {statement.number ?? words(statement.status).toLowerCase()}
@@ -248,8 +225,21 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                         <span className="note">none</span>
                       )}
                     </td>
-                  )
-                })}
+                  </tr>
+                )
+              })}
+            </tbody>
+            <tfoot>
+              <tr className="matrix-total">
+                <th scope="row">All parties</th>
+                {rows.map((row) => (
+                  <td key={row.line} className={row.sum === 0 ? 'number tone-good' : 'number tone-danger'}>
+                    {decimal(row.sum / 100, 2)}
+                  </td>
+                ))}
+                <td className="number">
+                  {decimal([...totals.values()].reduce((sum, each) => sum + each, 0) / 100, 2)}
+                </td>
                 <td />
               </tr>
             </tfoot>

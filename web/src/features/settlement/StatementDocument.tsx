@@ -3,7 +3,9 @@ import { useEffect, useRef } from 'react'
 import { ask } from '../../shared/api/client'
 import { sentenceOf } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
-import { decimal, euro, plural } from '../../shared/format'
+import { useMinute } from '../../shared/clock'
+import { decimal, euro, plural, signedEuro } from '../../shared/format'
+import { dayOf } from '../../shared/time/marketDay'
 import { dayInWords, monthInWords, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
@@ -95,7 +97,10 @@ function hand(blob: Blob, name: string): void {
 
 function Document({ statement }: { statement: Statement }) {
   const zone = useZone()
+  const now = useMinute()
   const total = Number(statement.total)
+  const toDate = statement.toDate === undefined ? null : Number(statement.toDate)
+  const sum = toDate ?? total
   const lines = new Map<string, number>()
   for (const line of statement.lines) lines.set(line.line, (lines.get(line.line) ?? 0) + cents(line.amount))
   const days = [...new Set(statement.lines.map((line) => line.day))].sort()
@@ -135,11 +140,15 @@ function Document({ statement }: { statement: Statement }) {
         <div className="document-total">
           <span>
             <strong>
-              {total >= 0 ? `Paid to ${statement.organisationName}` : `To be paid by ${statement.organisationName}`}
+              {sum >= 0 ? `Paid to ${statement.organisationName}` : `To be paid by ${statement.organisationName}`}
+              {toDate !== null && ', until now'}
             </strong>
             <span className="note second-line">net of all lines and corrections</span>
+            {toDate !== null && (
+              <span className="note second-line">{restInWords(statement, total, total - toDate, dayOf(now))}</span>
+            )}
           </span>
-          <strong className="tabular">{euro(Math.abs(total))}</strong>
+          <strong className="tabular">{euro(Math.abs(sum))}</strong>
         </div>
         <h2 className="document-part">Totals by line</h2>
         <Table columns={['Line', { label: 'EUR', isNumber: true }]}>
@@ -152,16 +161,22 @@ function Document({ statement }: { statement: Statement }) {
             ))}
           </tbody>
           <tfoot>
+            {toDate !== null && (
+              <>
+                <tr>
+                  <th scope="row">Until now</th>
+                  <td className="number">{decimal(toDate, 2)}</td>
+                </tr>
+                <tr>
+                  <th scope="row">Of the days ahead</th>
+                  <td className="number">{decimal(total - toDate, 2)}</td>
+                </tr>
+              </>
+            )}
             <tr className="matrix-total">
-              <th scope="row">Total</th>
+              <th scope="row">{toDate === null ? 'Total' : 'The whole month'}</th>
               <td className="number">{decimal(total, 2)}</td>
             </tr>
-            {statement.toDate !== undefined && (
-              <tr>
-                <th scope="row">Of it until now</th>
-                <td className="number">{decimal(Number(statement.toDate), 2)}</td>
-              </tr>
-            )}
           </tfoot>
         </Table>
         {corrections.length > 0 && (
@@ -189,6 +204,15 @@ function Document({ statement }: { statement: Statement }) {
       <ByDay statement={statement} days={days} />
     </>
   )
+}
+
+/** What a preliminary statement has beyond what has been: prices and tolls that are agreed for days to come. */
+function restInWords(statement: Statement, total: number, rest: number, today: string): string {
+  if (Math.abs(rest) < 0.005) return 'Nothing is agreed for the days ahead.'
+  const ahead = new Set(statement.lines.filter(({ day }) => day >= today).map(({ line }) => line))
+  const names = inOrder(ahead).map(lineInWords)
+  const what = names.length > 0 ? ` (${names.join(', ')})` : ''
+  return `With what is agreed for the days ahead${what}, ${signedEuro(rest, 2)}, the month comes to ${euro(total)}.`
 }
 
 interface Column {

@@ -42,12 +42,14 @@ export function StatementsCard({ isAsked }: { isAsked: boolean }) {
                         ) : (
                           <>
                             <Badge>preliminary</Badge>
-                            {Date.parse(one.end) > now && ' income so far, tolls and prices of the whole month'}
+                            {one.toDate === undefined
+                              ? Date.parse(one.end) > now && ' income so far, tolls and prices of the whole month'
+                              : ` until now; ${decimal(Number(one.total), 2)} with what is agreed for the days ahead`}
                           </>
                         )}
                       </span>
                     </td>
-                    <td className="number">{decimal(Number(one.total), 2)}</td>
+                    <td className="number">{decimal(Number(one.toDate ?? one.total), 2)}</td>
                   </tr>
                 ))}
               </tbody>

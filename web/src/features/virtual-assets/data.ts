@@ -68,10 +68,29 @@ export function useDayPlan(asset: VirtualAsset, day: Day) {
   })
 }
 
-async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
+function quartersOfLife(asset: VirtualAsset, day: Day): number[] {
   const [lifeStart, lifeEnd] = [Date.parse(asset.start), Date.parse(asset.end)]
-  const quarters = quartersOf(day).filter((at) => at >= lifeStart && at < lifeEnd)
+  return quartersOf(day).filter((at) => at >= lifeStart && at < lifeEnd)
+}
+
+/** What a plan is made of: the schedule and the course of the store; null on a day without delivery. */
+export function planPaths(asset: VirtualAsset, day: Day): [string, string] | null {
+  const quarters = quartersOfLife(asset, day)
   const [first, last] = [quarters[0], quarters.at(-1)]
+  if (first === undefined || last === undefined) return null
+  const end = last + QUARTER_MS
+  const afterwards = end < Date.parse(asset.end)
+  const span = new URLSearchParams({ start: instant(first), end: instant(end) })
+  const projectedSpan = new URLSearchParams({
+    start: instant(first),
+    end: instant(afterwards ? end + QUARTER_MS : end),
+  })
+  return [`${pathOf(asset)}/schedule?${span}`, `${pathOf(asset)}/state-of-energy/projected?${projectedSpan}`]
+}
+
+async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
+  const paths = planPaths(asset, day)
+  const quarters = quartersOfLife(asset, day)
   const none = {
     day,
     quarters,
@@ -83,19 +102,17 @@ async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
     energiesKwh: [],
     cuts: new Map(),
   }
-  if (first === undefined || last === undefined) return none
-  const end = last + QUARTER_MS
-  const span = new URLSearchParams({ start: instant(first), end: instant(end) })
-  const afterwards = end < lifeEnd
-  const projectedSpan = new URLSearchParams({
-    start: instant(first),
-    end: instant(afterwards ? end + QUARTER_MS : end),
-  })
-  const [response, projected] = await Promise.all([
-    ask(`${pathOf(asset)}/schedule?${span}`),
-    askJson<Projected[]>(`${pathOf(asset)}/state-of-energy/projected?${projectedSpan}`),
-  ])
-  const body = (await response.json()) as Scheduled
+  if (!paths) return none
+  const [response, projected] = await Promise.all([ask(paths[0]), askJson<Projected[]>(paths[1])])
+  return planFrom(asset, day, await response.json(), response.headers.get('ETag') ?? '', projected)
+}
+
+/** From the answers to its paths. */
+export function planFrom(asset: VirtualAsset, day: Day, scheduled: unknown, etag: string, course: unknown): DayPlan {
+  const quarters = quartersOfLife(asset, day)
+  const [body, projected] = [scheduled as Scheduled, course as Projected[]]
+  const [first, end] = [quarters[0] ?? 0, (quarters.at(-1) ?? 0) + QUARTER_MS]
+  const afterwards = end < Date.parse(asset.end)
   const powers = new Map(body.schedule.map((point) => [Date.parse(point.time), point.power]))
   const limits = new Map(
     body.powerCapacity.map((one) => [
@@ -113,7 +130,7 @@ async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
     limits: quarters.map(
       (at) => limits.get(at) ?? { charge: asset.ratedChargePower, discharge: asset.ratedDischargePower },
     ),
-    etag: response.headers.get('ETag') ?? '',
+    etag,
     version: body.version,
     startKwh,
     energiesKwh: [...quarters.map((at) => energy.get(at) ?? startKwh), endKwh ?? startKwh],

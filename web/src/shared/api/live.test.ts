@@ -1,12 +1,28 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { EVENT_TYPES, staleKeys } = await import('./live')
+const { EVENT_TYPES, isStale, staleKeys, staleOf } = await import('./live')
 
 describe('an event', () => {
   test('makes something stale, whatever its type', () => {
     for (const type of EVENT_TYPES) expect(staleKeys(type).length).toBeGreaterThan(0)
     expect(staleKeys('weather.changed')).toEqual([])
+  })
+
+  test('of one thing has that one read anew, and lists, but no other of its kind', () => {
+    const id = '019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70'
+    const other = '019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f71'
+    const stale = staleOf({ type: 'schedule.updated', subject: `virtual-assets/${id}` })
+    expect(stale).toEqual([{ key: 'virtual-assets', id }, { key: 'delivery' }])
+    const is = (...key: unknown[]) => isStale(key, stale)
+    expect([is('virtual-assets', id, 'plan'), is('virtual-assets', 'list'), is('delivery')]).toEqual([true, true, true])
+    expect([is('virtual-assets', other, 'plan'), is('physical-assets', other), is('auctions')]).toEqual([
+      false,
+      false,
+      false,
+    ])
+    const outage = staleOf({ type: 'unavailability.created', subject: `physical-assets/${id}` })
+    expect(isStale(['virtual-assets', other], outage)).toBe(true)
   })
 
   test('has all read anew that it changed', () => {

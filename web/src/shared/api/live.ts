@@ -68,6 +68,31 @@ export function staleKeys(type: string): string[] {
   return STALE[type.split('.')[0] ?? ''] ?? []
 }
 
+const ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+/** What an event makes stale: all queries of a kind, but of single things only those of the one that it names. */
+export interface Stale {
+  key: string
+  /** Left out where it names none of the kind. */
+  id?: string
+}
+
+export function staleOf({ type, subject }: Pick<PlatformEvent, 'type' | 'subject'>): Stale[] {
+  const [kind, id] = subject.split('/')
+  const isOfKind = (key: string) => kind === key && id !== undefined && ID.test(id)
+  // A plan of a virtual battery tells nothing of physical ones: what they do of it comes with their dispatch.
+  const keys = staleKeys(type).filter(
+    (key) => !(type.startsWith('schedule.') && key.endsWith('-assets') && key !== kind),
+  )
+  return keys.map((key) => (isOfKind(key) ? { key, id: id as string } : { key }))
+}
+
+/** Whether a query is of the kind, and of no other thing of it than the one that is named. */
+export function isStale([first, second]: readonly unknown[], stale: readonly Stale[]): boolean {
+  const isSingle = typeof second === 'string' && ID.test(second)
+  return stale.some(({ key, id }) => first === key && (!isSingle || id === undefined || second === id))
+}
+
 export type Connection = 'connecting' | 'live' | 'lost'
 const HEARTBEAT_MS = 40_000
 const GATHERED_MS = 250
@@ -78,7 +103,7 @@ class Live {
   private state: Connection = 'connecting'
   private readonly listeners = new Set<() => void>()
   private readonly heard = new Set<(event: PlatformEvent) => void>()
-  private stale = new Set<string>()
+  private stale: Stale[] = []
   private timer: ReturnType<typeof setTimeout> | null = null
   private retry: ReturnType<typeof setTimeout> | null = null
   private wasLost = false
@@ -137,12 +162,12 @@ class Live {
     forgetPosition()
     const event = JSON.parse(message.data) as PlatformEvent
     for (const listener of this.heard) listener(event)
-    for (const key of staleKeys(event.type)) this.stale.add(key)
+    this.stale.push(...staleOf(event))
     this.timer ??= setTimeout(() => {
       this.timer = null
-      const keys = [...this.stale]
-      this.stale = new Set()
-      for (const key of keys) void queries.invalidateQueries({ queryKey: [key] })
+      const { stale } = this
+      this.stale = []
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey, stale) })
     }, GATHERED_MS)
   }
 

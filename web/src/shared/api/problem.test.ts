@@ -21,10 +21,14 @@ describe('a sentence of the service', () => {
     )
   })
 
-  test('keeps the figures and units of the service, and says the same thing once', () => {
-    const twice =
-      '99000 kW are more than the 14000 kW that are rated; 99000 kW are more than the 14000 kW that are rated.'
-    expect(onceEach(said(twice))).toBe('99000 kW are more than the 14000 kW that are rated.')
+  test('shows the quantities that the service names in MW, reads no other number, and says the same thing once', () => {
+    const kw = (value: number) => ({ text: `${value} kW`, value, unit: 'kW' })
+    const once = '99000 kW are more than the 14000 kW that are rated'
+    const figures = [kw(99000), kw(14000), kw(99000), kw(14000)]
+    expect(onceEach(inWords(`${once}; ${once}.`, 'Europe/Berlin', figures))).toBe(
+      '99 MW are more than the 14 MW that are rated.',
+    )
+    expect(inWords('From 12000 kW to 2000 kW.', 'Europe/Berlin', [kw(12000), kw(2000)])).toBe('From 12 MW to 2 MW.')
     expect(said('Its store will hold 5552.25 of 62000 kWh.')).toBe('Its store will hold 5552.25 of 62000 kWh.')
     expect(onceEach('One is late; another is early.')).toBe('One is late; another is early.')
   })

@@ -1,4 +1,4 @@
-import { words } from '../format'
+import { quantity, words } from '../format'
 import type { Zone } from '../time/marketDay'
 import { readable } from '../time/words'
 import { currentZone } from '../zone'
@@ -7,6 +7,14 @@ import { currentZone } from '../zone'
 export interface FieldFault {
   pointer: string
   detail: string
+  figures?: Figure[]
+}
+
+/** A quantity in a sentence of the service: how it is written there, and what it is. */
+export interface Figure {
+  text: string
+  value: number
+  unit: string
 }
 
 export interface Problem {
@@ -14,6 +22,7 @@ export interface Problem {
   title: string
   status: number
   detail?: string
+  figures?: Figure[]
   instance?: string
   requestId?: string
   errors?: FieldFault[]
@@ -84,9 +93,24 @@ export function fieldInWords(pointer: string): string {
   return place === undefined ? name : `${name}, number ${Number(place) + 1}`
 }
 
-/** A sentence of the service for people: no codes, ids, pointers or names of series, and moments by the reader's clock. */
-export function inWords(sentence: string, zone: Zone): string {
-  return readable(sentence, zone)
+/** The sentence with its quantities, which the service names in their order, in the console's units. */
+export function withFigures(sentence: string, figures: readonly Figure[] = []): string {
+  let [said, rest] = ['', sentence]
+  for (const { text, value, unit } of figures) {
+    const at = rest.indexOf(text)
+    if (at < 0) continue
+    said += rest.slice(0, at) + quantity(value, unit)
+    rest = rest.slice(at + text.length)
+  }
+  return said + rest
+}
+
+/**
+ * A sentence of the service for people: no codes, ids, pointers or names of series, moments by the reader's clock, and
+ * the quantities that come beside it in the console's units. A number in a text is never read.
+ */
+export function inWords(sentence: string, zone: Zone, figures?: readonly Figure[]): string {
+  return readable(withFigures(sentence, figures), zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
     .replace(CONSTANT, (name) => (name.startsWith('GRIDLOOM_') ? name : (SERIES[name] ?? words(name).toLowerCase())))
@@ -102,7 +126,7 @@ export function onceEach(sentence: string): string {
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) {
     const faults = error.problem.errors ?? []
-    const said = onceEach(inWords(error.problem.detail ?? error.problem.title, currentZone()))
+    const said = onceEach(inWords(error.problem.detail ?? error.problem.title, currentZone(), error.problem.figures))
     const kinds = new Set(faults.map((fault) => fault.detail)).size
     return kinds > 1 ? `${said} (${faults.length} fields)` : said
   }
@@ -129,7 +153,7 @@ export interface Scale {
 export function faultAt(error: unknown, pointer: string, scale?: Scale): string | undefined {
   if (!(error instanceof Refused)) return undefined
   const fault = error.problem.errors?.find((one) => one.pointer === pointer)
-  return fault && inUnit(inWords(fault.detail, currentZone()), scale)
+  return fault && inUnit(inWords(fault.detail, currentZone(), fault.figures), scale)
 }
 
 /** `a number of at most 1` → `a number of at most 100 %` */

@@ -5,9 +5,11 @@ import {
   dayRange,
   instantFrom,
   length,
+  localInput,
   momentFrom,
   nearTime,
   readable,
+  readMoment,
   spanInWords,
   timeMs,
   weekdayTime,
@@ -88,12 +90,26 @@ test('a sentence of the service tells its moments by the reader’s clock', () =
 
 test('a day that there is not names no moment, and breaks nothing while it is typed', () => {
   for (const text of ['2026-13-01 08:00', '2026-11-35', '2026-02-30 08:00', '2026-00-10', '20.11.2026 08:00', ''])
-    for (const zone of ['Europe/Berlin', 'UTC']) expect(momentFrom(text, zone)).toBe(0)
+    for (const zone of ['Europe/Berlin', 'UTC'] as const) expect(momentFrom(text, zone)).toBe(0)
+})
+
+test('an hour that autumn repeats is chosen, and one that spring skips is refused', () => {
+  const at = (text: string) => readMoment(text, 'Europe/Berlin')
+  expect(at('2026-10-25 02:30').fault).toContain('02:30 comes twice on this day: write 02A:30 or 02B:30.')
+  expect([at('2026-10-25 02A:30').ms, at('2026-10-25 02b:30').ms]).toEqual([
+    Date.parse('2026-10-25T00:30:00Z'),
+    Date.parse('2026-10-25T01:30:00Z'),
+  ])
+  expect(at('2026-10-25 03A:30').fault).toContain('comes once')
+  expect(at('2027-03-28 02:30').fault).toContain('The clocks skip 02:30')
+  expect(at('2026-10-25 24:00').ms).toBe(Date.parse('2026-10-25T23:00:00Z'))
+  expect(localInput(Date.parse('2026-10-25T01:30:00Z'), 'Europe/Berlin')).toBe('2026-10-25 02B:30')
+  expect(readMoment('2026-10-25 02:30', 'UTC').ms).toBe(Date.parse('2026-10-25T02:30:00Z'))
 })
 
 test('what is typed is sent, and what was not touched as it was stored', () => {
   const stored = '2026-10-25T01:30:20Z'
-  expect(instantFrom('2026-10-25 02:30', stored, 'Europe/Berlin')).toBe(stored)
-  expect(instantFrom('2026-10-25 02:45', stored, 'Europe/Berlin')).toBe('2026-10-25T00:45:00Z')
+  expect(instantFrom('2026-10-25 02B:30', stored, 'Europe/Berlin')).toBe(stored)
+  expect(instantFrom('2026-10-25 02A:45', stored, 'Europe/Berlin')).toBe('2026-10-25T00:45:00Z')
   expect(instantFrom('2026-10-25 02:30', stored, 'UTC')).toBe('2026-10-25T02:30:00Z')
 })

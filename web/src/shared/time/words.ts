@@ -1,5 +1,5 @@
 /** Times in words, in Berlin's or UTC's. */
-import { type Day, dayFrom, dayOf, HOUR_MS, instant, momentOf, type Zone } from './marketDay'
+import { type Day, dayFrom, dayOf, HOUR_MS, instant, momentOf, QUARTER_MS, type Zone } from './marketDay'
 
 type Told = (ms: number, zone: Zone) => string
 
@@ -42,6 +42,9 @@ export function nearTime(ms: number, now: number, zone: Zone): string {
   if (dayOf(ms, zone).slice(0, 4) !== dayOf(now, zone).slice(0, 4)) return dayMonthYear(ms, zone)
   return `${dayMonth(ms, zone)} ${at}`
 }
+
+/** `18:00–18:15`, by its start. */
+export const quarter = (ms: number, zone: Zone): string => `${time(ms, zone)}–${time(ms + QUARTER_MS, zone)}`
 
 /** `19–25 Nov`: the days that a half-open span touches. */
 export function dayRange(start: number, end: number, zone: Zone): string {
@@ -87,20 +90,36 @@ export function length(start: number, end: number): string {
   return hours === 24 ? '1 day' : `${hours} h`
 }
 
-/** A moment as it is typed: `2026-11-17 08:00`, the same whatever the browser's language. */
+/** A moment as it is typed: `2026-11-17 08:00`, the same whatever the browser's language; in a repeated hour `02A:30`. */
 export function localInput(ms: number, zone: Zone): string {
-  return `${dayOf(ms, zone)} ${time(ms, zone)}`
+  const [day, at] = [dayOf(ms, zone), time(ms, zone)]
+  const shows = (other: number) => dayOf(other, zone) === day && time(other, zone) === at
+  const letter = shows(ms + HOUR_MS) ? 'A' : shows(ms - HOUR_MS) ? 'B' : ''
+  return `${day} ${at.slice(0, 2)}${letter}${at.slice(2)}`
 }
 
-/** The moment that such a text names; 0 while it is none. */
-export function momentFrom(text: string, zone: string): number {
-  const [date = '', time = '00:00'] = text.trim().split(/[T ]+/)
+export type TypedMoment = { ms: number; fault: null } | { ms: null; fault: string }
+
+/** The moment that such a text names. The hour that autumn repeats is `02A` and `02B`, as in the table of a day. */
+export function readMoment(text: string, zone: Zone): TypedMoment {
+  const [date = '', clock = '00:00'] = text.trim().split(/[T ]+/)
   const day = dayFrom(date)
-  if (day === null) return 0
-  if (!/^([01]\d|2[0-4]):[0-5]\d$/.test(time)) return 0
-  const [hours = 0, minutes = 0] = time.split(':').map(Number)
-  return momentOf(day, hours * 60 + minutes, zone)
+  const parts = /^([01]\d|2[0-4])([AB]?):([0-5]\d)$/i.exec(clock)
+  if (day === null || !parts) return { ms: null, fault: 'Year, month, day and time, such as 2026-11-17 08:00.' }
+  const [hour = '', letter = '', minute = ''] = parts.slice(1)
+  const first = momentOf(day, Number(hour) * 60 + Number(minute), zone)
+  const shown = `${hour}:${minute}`
+  if (hour !== '24' && time(first, zone) !== shown)
+    return { ms: null, fault: `The clocks skip ${shown} on this day: after 01:59 comes 03:00.` }
+  const isTwice = time(first + HOUR_MS, zone) === shown
+  if (isTwice && letter === '')
+    return { ms: null, fault: `${shown} comes twice on this day: write ${hour}A:${minute} or ${hour}B:${minute}.` }
+  if (!isTwice && letter !== '') return { ms: null, fault: `${shown} comes once on this day: write no ${letter}.` }
+  return { ms: letter.toUpperCase() === 'B' ? first + HOUR_MS : first, fault: null }
 }
+
+/** 0 while the text names none. */
+export const momentFrom = (text: string, zone: Zone): number => readMoment(text, zone).ms ?? 0
 
 /** RFC 3339 of what is typed; what stands there as it was stored keeps its seconds and its place in a repeated hour. */
 export function instantFrom(text: string, stored: string, zone: Zone): string {

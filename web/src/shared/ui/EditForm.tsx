@@ -3,11 +3,13 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useAuthor } from '../api/names'
 import { faultAt, isConflict } from '../api/problem'
+import { useOpeningZone } from '../zone'
 import { Button } from './Button'
 import { ChangedNotice } from './ChangedNotice'
 import { type ColleagueChange, type Stored, useColleagueChange } from './colleagues'
 import { differencesOf, mergedValues, type Side, startingSide, unreadable, type Values } from './editing'
 import { Checkbox, Field, SelectField } from './Field'
+import { say } from './Said'
 import { Segmented } from './Segmented'
 import { Sheet } from './Sheet'
 import { FormProblem, ProblemNote, SkeletonRows } from './states'
@@ -90,7 +92,10 @@ function Fields({
     mutationFn: async () => {
       if (isChanged) await save(result, (theirs ?? base).etag)
     },
-    onSuccess: onSaved,
+    onSuccess: () => {
+      if (isChanged) say('Saved.')
+      onSaved()
+    },
     onError: async (error) => {
       if (!isConflict(error)) return
       compareWith(await read())
@@ -110,23 +115,15 @@ function Fields({
     if (!isUndecided && isReadable) send.mutate()
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
+  const zone = useOpeningZone()
   const textFault = ({ key, kind = 'text', unit }: EditField) =>
-    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '', unit)
+    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '', unit, zone)
   const isReadable = !fields.some(textFault)
   const faultOf = ({ key, pointer = `/${key}`, factor, unit = '' }: EditField) =>
     faultAt(send.error, pointer, factor === undefined ? undefined : { factor, unit: unit.split(' ')[0] ?? '' })
   const faulty = theirs ? [] : fields.filter((field) => faultOf(field))
   return (
     <form className="form" onSubmit={submit}>
-      {change && !isUntouched && !send.isPending && (
-        <ChangeNote
-          change={change}
-          fields={fields}
-          before={theirs ?? base}
-          onCompare={() => compareWith(change.stored)}
-        />
-      )}
-      {takenOver && !change && !theirs && <ChangeNote change={takenOver} fields={fields} />}
       {theirs && (
         <section className="edit-conflict" aria-label="Changed meanwhile">
           <p role="alert">
@@ -186,6 +183,16 @@ function Fields({
           {theirs && !isChanged && !isUndecided ? 'Keep theirs' : action}
         </Button>
       </div>
+      {/* Behind the buttons: what a colleague does moves none of them under a hand. */}
+      {change && !isUntouched && !send.isPending && (
+        <ChangeNote
+          change={change}
+          fields={fields}
+          before={theirs ?? base}
+          onCompare={() => compareWith(change.stored)}
+        />
+      )}
+      {takenOver && !change && !theirs && <ChangeNote change={takenOver} fields={fields} />}
     </form>
   )
 }

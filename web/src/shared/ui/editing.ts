@@ -1,5 +1,6 @@
 import { readQuantity, unitOf } from '../quantity'
-import { momentFrom } from '../time/words'
+import type { Zone } from '../time/marketDay'
+import { readMoment } from '../time/words'
 
 /** Three versions of a form: what it began with, the reader's, and what was saved meanwhile. */
 export type Values = Record<string, string>
@@ -33,8 +34,8 @@ export function mergedValues(theirs: Values, mine: Values, sides: ReadonlyMap<st
 }
 
 /** Why a text is no moment or no number; what cannot be read is never sent. A number that is left empty is none. */
-export function unreadable(kind: string, text: string, unit?: string): string | undefined {
-  if (kind === 'moment' && momentFrom(text, 'UTC') === 0) return 'Year, month, day and time, such as 2026-11-17 08:00.'
+export function unreadable(kind: string, text: string, unit?: string, zone: Zone = 'UTC'): string | undefined {
+  if (kind === 'moment') return readMoment(text, zone).fault ?? undefined
   if (kind === 'number' && text.trim() !== '') return readQuantity(text, unitOf(unit)).fault ?? undefined
   return undefined
 }

@@ -95,7 +95,7 @@ export function FormProblem({ error }: { error: unknown }) {
         <ul>
           {faults.map((fault) => (
             <li key={fault.pointer + fault.detail}>
-              {fieldInWords(fault.pointer)}: {inWords(fault.detail, zone)}
+              {fieldInWords(fault.pointer)}: {inWords(fault.detail, zone, fault.figures)}
             </li>
           ))}
         </ul>

@@ -14,6 +14,19 @@ from gridloom.platform.http.fields import RequestBody
 from gridloom.platform.http.operation import Operation
 from gridloom.platform.http.responses import Content, EventStream, Page, Response, Stream
 
+_FIGURES: dict[str, Any] = {
+    "type": "array",
+    "description": "The quantities in `detail`, in their order, as the values they have",
+    "items": {
+        "type": "object",
+        "required": ["text", "value", "unit"],
+        "properties": {
+            "text": {"type": "string", "description": "As `detail` writes it, such as `300 kW`"},
+            "value": {"type": "number"},
+            "unit": {"type": "string"},
+        },
+    },
+}
 REFERENCE = "#/components/schemas/{name}"
 
 PROBLEM_SCHEMA: dict[str, Any] = {
@@ -26,6 +39,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
+        "figures": _FIGURES,
         "instance": {"type": "string", "description": "The path that was asked for"},
         "requestId": {"type": "string", "description": "Names this request in the logs"},
         "errors": {
@@ -40,6 +54,7 @@ PROBLEM_SCHEMA: dict[str, Any] = {
                         "description": "JSON pointer into the body, or query:name, path:name, header:name",
                     },
                     "detail": {"type": "string"},
+                    "figures": _FIGURES,
                 },
             },
         },

@@ -52,7 +52,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!asset) return
     const form = new FormData(event.currentTarget)
     const text = (name: string) => String(form.get(name) ?? '')
-    const unread = MOMENTS.filter((name) => unreadable('moment', text(name)))
+    const unread = MOMENTS.filter((name) => unreadable('moment', text(name), undefined, zone))
     setUnread(unread)
     const power = readQuantity(text('power'), 'MW', { least: 0 })
     const energy = readQuantity(text('energy'), 'MWh', { least: 0 })
@@ -171,7 +171,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
             fault={faults.hurdle ?? fault('/hurdlePrice')}
           />
         </div>
-        <fieldset className="field plain-fieldset">
+        <fieldset className="field plain-fieldset permission-grid">
           <legend className="note">Invited</legend>
           {(organisations.data ?? [])
             .filter((one) => one.kind === 'PARTICIPANT')

@@ -20,7 +20,7 @@ import { projectionOf, value } from '../projection'
 import { spanOfPlan } from './ChangedPlanNotice'
 import { ConflictChart } from './ConflictChart'
 import './conflict.css'
-import { defaultChoice, merged, rangesOf, type Side } from './merge'
+import { type Choice, choiceOf, isChoiceStale, merged, rangesOf, type Side, withChoice } from './merge'
 import { RangeList } from './RangeList'
 import { useChangeSince } from './versions'
 
@@ -58,13 +58,13 @@ export function Conflict(props: Props) {
     [base.powersKw, mineKw, theirs.powersKw],
   )
   const ranges = useMemo(() => rangesOf(versions, isClosed), [versions, isClosed])
-  const [chosen, setChosen] = useState(new Map<string, Side>())
-  const keyOf = (place: number) => `${ranges[place]?.from}-${ranges[place]?.to}`
-  const choices = ranges.map((range, place) =>
-    range.isClosed ? 'theirs' : (chosen.get(keyOf(place)) ?? defaultChoice(range)),
-  )
+  const [chosen, setChosen] = useState<readonly Choice[]>([])
+  const choices = ranges.map((range) => (range.isClosed ? 'theirs' : choiceOf(range, versions, chosen)))
+  const dropped = ranges.filter((range) => isChoiceStale(range, versions, chosen))
   const choose = (places: number[], side: Side) =>
-    setChosen((old) => new Map([...old, ...places.map((place) => [keyOf(place), side] as const)]))
+    setChosen((old) =>
+      places.reduce((all, place) => (ranges[place] ? withChoice(all, ranges[place], versions, side) : all), old),
+    )
   const all = ranges.map((_, place) => place)
   const result = merged(versions, ranges, choices)
   const projected = {
@@ -192,6 +192,12 @@ export function Conflict(props: Props) {
             author={author}
             onChoose={(place, side) => choose([place], side)}
           />
+          {dropped.length > 0 && (
+            <p className="verdict conflict-verdict" role="alert">
+              {plural(dropped.length, 'choice was', 'choices were')} dropped: {author} moved{' '}
+              {dropped.length === 1 ? 'that range' : 'those ranges'} again after you chose.
+            </p>
+          )}
           <Verdict
             asset={asset}
             open={open}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { defaultChoice, energyOf, merged, rangesOf } from './merge'
+import { choiceOf, defaultChoice, energyOf, isChoiceStale, merged, rangesOf, withChoice } from './merge'
 
 const open = () => false
 const versions = (baseKw: number[], mineKw: number[], theirsKw: number[]) => ({ baseKw, mineKw, theirsKw })
@@ -28,6 +28,19 @@ describe('three versions of a day', () => {
     expect(merged(three, ranges, ['mine', 'mine'])).toEqual([5, 0, 6, 0])
     expect(merged(three, ranges, ['mine', 'theirs'])).toEqual([5, 0, 7, 8])
     expect(merged(three, ranges, ['mine', null])).toEqual([5, 0, 7, 8])
+  })
+
+  test('drop a choice whose other side has moved again', () => {
+    const before = versions([0, 0, 0], [5, 5, 0], [1, 1, 0])
+    const [range] = rangesOf(before, open)
+    if (!range) throw new Error('no range')
+    const chosen = withChoice([], range, before, 'mine')
+    expect([choiceOf(range, before, chosen), isChoiceStale(range, before, chosen)]).toEqual(['mine', false])
+    const after = versions([0, 0, 0], [5, 5, 0], [1, 2, 0])
+    expect([choiceOf(range, after, chosen), isChoiceStale(range, after, chosen)]).toEqual([null, true])
+    const wider = rangesOf(versions([0, 0, 0], [5, 5, 0], [1, 1, 3]), open)[0]
+    expect(wider && isChoiceStale(wider, before, chosen)).toBe(true)
+    expect(withChoice(chosen, range, after, 'theirs')).toHaveLength(1)
   })
 
   test('leave what is past its gate as it is stored', () => {

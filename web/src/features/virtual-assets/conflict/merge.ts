@@ -54,6 +54,40 @@ export function defaultChoice({ changedBy, isClosed }: Range): Side | null {
   return changedBy === 'both' ? null : changedBy
 }
 
+/** What the reader chose for a range, and what the other side was then. */
+export interface Choice {
+  from: number
+  to: number
+  side: Side
+  theirsKw: readonly number[]
+}
+
+const overlaps = (one: Choice, range: Range): boolean => one.from < range.to && one.to > range.from
+
+function isCurrent(one: Choice, range: Range, { theirsKw }: Versions): boolean {
+  if (one.from !== range.from || one.to !== range.to) return false
+  return one.theirsKw.every((power, index) => power === theirsKw[range.from + index])
+}
+
+/** The side of a range: as it was chosen while the other side stays as it was then, else as without asking. */
+export function choiceOf(range: Range, versions: Versions, chosen: readonly Choice[]): Side | null {
+  return chosen.find((one) => isCurrent(one, range, versions))?.side ?? defaultChoice(range)
+}
+
+/** Something was chosen here, and the other side has moved since. */
+export function isChoiceStale(range: Range, versions: Versions, chosen: readonly Choice[]): boolean {
+  const here = chosen.filter((one) => overlaps(one, range))
+  return !range.isClosed && here.length > 0 && !here.some((one) => isCurrent(one, range, versions))
+}
+
+export function withChoice(chosen: readonly Choice[], range: Range, versions: Versions, side: Side): Choice[] {
+  const { from, to } = range
+  return [
+    ...chosen.filter((one) => !overlaps(one, range)),
+    { from, to, side, theirsKw: versions.theirsKw.slice(from, to) },
+  ]
+}
+
 /** The day as it would be saved. Undecided ranges show what is stored. */
 export function merged({ mineKw, theirsKw }: Versions, ranges: Range[], choices: (Side | null)[]): number[] {
   const result = [...theirsKw]

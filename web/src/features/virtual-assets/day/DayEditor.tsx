@@ -107,7 +107,9 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
   return (
     <>
       {draft.edits.size > 0 && plan.version !== latest.version && (
-        <ChangedPlanNotice asset={asset} base={plan} theirs={latest} onCompare={() => setIsComparing(true)} />
+        <div className="floating-notice">
+          <ChangedPlanNotice asset={asset} base={plan} theirs={latest} onCompare={() => setIsComparing(true)} />
+        </div>
       )}
       <DayFigures
         asset={asset}

@@ -3,7 +3,7 @@ import { isBalanced } from '../../../shared/balance'
 import { useNow } from '../../../shared/clock'
 import { decimal, euro, megawatts, percent, signedEuro } from '../../../shared/format'
 import { dayOf, QUARTER_MS, type Zone } from '../../../shared/time/marketDay'
-import { countdown, time, weekday } from '../../../shared/time/words'
+import { countdown, quarter, time, weekday } from '../../../shared/time/words'
 import { type Figure, Figures } from '../../../shared/ui/Card'
 import { useZone } from '../../../shared/zone'
 import { nextGate } from '../../overview/next'
@@ -39,7 +39,8 @@ export function DayFigures({
   const stored = storedAt(plan, energiesKwh, now)
   const offKwh = endKwh - 0.5 * asset.energyCapacity
   const isKept = isBalanced(asset, offKwh)
-  const worth = value(powersKw, prices)
+  // A plan that cannot be run earns nothing that could be named.
+  const worth = breachIndex === null ? value(powersKw, prices) : null
   const before = value(plan.powersKw, prices)
   const spent = cycles(powersKw, {
     ...asset,
@@ -55,7 +56,7 @@ export function DayFigures({
     unit: '%',
     below:
       breachIndex !== null
-        ? `out of bounds at ${time(plan.quarters[breachIndex] ?? 0, zone)}`
+        ? `out of bounds in ${quarter(plan.quarters[breachIndex] ?? 0, zone)}`
         : isKept
           ? `within ± ${percent(asset.finalSoCTolerance)} of 50 %`
           : `${decimal(Math.abs(offKwh) / 1000, 2)} MWh ${offKwh < 0 ? 'short of' : 'above'} 50 %`,
@@ -78,11 +79,13 @@ export function DayFigures({
       }[source],
       value: worth === null ? '–' : euro(worth, 0),
       below:
-        worth === null
-          ? 'prices are not known yet'
-          : isEdited && breachIndex === null && gain !== null
-            ? `${signedEuro(gain)} against what is stored`
-            : `${euro(worth / (asset.ratedDischargePower / 1000), 0)} per MW`,
+        breachIndex !== null
+          ? 'none while the plan is in breach'
+          : worth === null
+            ? 'prices are not known yet'
+            : isEdited && gain !== null
+              ? `${signedEuro(gain)} against what is stored`
+              : `${euro(worth / (asset.ratedDischargePower / 1000), 0)} per MW`,
     },
     {
       label: 'Cycles of the day',
@@ -96,7 +99,7 @@ export function DayFigures({
       below:
         gate.start >= Date.parse(asset.end)
           ? 'its delivery is over'
-          : `${time(gate.gate, zone)}, for ${gateDay(gate.start, now, zone)}${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
+          : `${time(gate.gate, zone)}, for ${gateDay(gate.start, now, zone)}${quarter(gate.start, zone)}`,
     },
   ]
   if (isBeyond && figures[3]) figures[3].tone = 'warning'

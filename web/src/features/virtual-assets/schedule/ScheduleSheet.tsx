@@ -7,9 +7,10 @@ import type { VirtualAsset } from '../../../shared/api/resources'
 import { isBalanced } from '../../../shared/balance'
 import { decimal, plural, signedEuro } from '../../../shared/format'
 import { type Day, instant, QUARTER_MS } from '../../../shared/time/marketDay'
-import { time } from '../../../shared/time/words'
+import { quarter, time } from '../../../shared/time/words'
 import { Button, IconButton } from '../../../shared/ui/Button'
 import { Card } from '../../../shared/ui/Card'
+import { say } from '../../../shared/ui/Said'
 import { isTyping } from '../../../shared/ui/typing'
 import { useZone } from '../../../shared/zone'
 import { type DayPlan, pathOf } from '../data'
@@ -80,7 +81,10 @@ export function ScheduleSheet(props: Props) {
       const answer = await ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule }, ifMatch: plan.etag })
       return { sent, etag: answer.headers.get('ETag') ?? '' }
     },
-    onSuccess: ({ sent, etag }) => onSaved(sent, etag),
+    onSuccess: ({ sent, etag }) => {
+      say(`Saved ${plural(sent.size, 'quarter-hour')}.`)
+      onSaved(sent, etag)
+    },
     onSettled: () => queries.invalidateQueries({ queryKey: ['virtual-assets'] }),
     // What was saved meanwhile is read before it is compared.
     onError: async (error) => {
@@ -289,11 +293,10 @@ function Verdict({ asset, plan, breach, endKwh, isEditable, proposal }: Props) {
       </Button>
     ) : null
   if (breach) {
-    const end = (plan.quarters[breach.index] ?? 0) + QUARTER_MS
     return (
       <div className="verdict verdict-danger">
         <p role="status">
-          At {time(end, zone)} the store would be{' '}
+          In {quarter(plan.quarters[breach.index] ?? 0, zone)} the store would be{' '}
           <strong>
             {decimal(Math.abs(breach.kwh) / 1000, 2)} MWh {breach.kwh > 0 ? 'above its capacity' : 'below empty'}.
           </strong>
