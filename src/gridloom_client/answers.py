@@ -1339,9 +1339,12 @@ class FeedSeries(ResponseStruct):
 class Figure(ResponseStruct):
     """A quantity in a text, as the text writes it and as a value."""
 
-    text: str  # The quantity as the sentence writes it
-    value: float  # The quantity as a number
-    unit: str  # Unit of the value
+    text: str
+    """The quantity as the sentence writes it"""
+    value: float
+    """The quantity as a number"""
+    unit: str
+    """Unit of the value"""
 
 
 class Fleet(ResponseStruct):
@@ -1469,10 +1472,14 @@ class Health(ResponseStruct):
 
 
 class HealthCheck(ResponseStruct):
-    name: str  # Name of the check
-    status: str  # Result of the check
-    detail: str  # Result in a sentence
-    figures: tuple[Figure, ...] = ()  # The quantities in `detail`, in their order
+    name: str
+    """Name of the check"""
+    status: str
+    """Result of the check"""
+    detail: str
+    """Result in a sentence"""
+    figures: tuple[Figure, ...] = ()
+    """The quantities in `detail`, in their order"""
 
 
 class Holder(ResponseStruct):
@@ -1742,19 +1749,32 @@ class Liveness(ResponseStruct):
 class LogbookEntry(ResponseStruct):
     """An event of a battery. An entry is never changed; a correction is an entry that names the one it corrects."""
 
-    id: UUID  # Its identifier
-    title: str  # Title, in one line
-    description: str  # Description in words
-    type: str  # Type of the entry: a word of the author's, or of the system
-    impact: str  # Effect on the battery: POSITIVE, NEUTRAL or NEGATIVE
-    start: datetime  # Start, inclusive
-    tags: tuple[str, ...]  # Words to find it by
-    created_at: datetime  # When it was created
-    source: str  # Written by a user or by the system
-    end: datetime | None = None  # End, exclusive; null for an instant or an open end
-    author_id: UUID | None = None  # User or API key that wrote it; null for the system
-    corrects_id: UUID | None = None  # The entry that this one corrects
-    figures: tuple[Figure, ...] = ()  # The quantities in the description, in their order; none in texts of people
+    id: UUID
+    """Its identifier"""
+    title: str
+    """Title, in one line"""
+    description: str
+    """Description in words"""
+    type: str
+    """Type of the entry: a word of the author's, or of the system"""
+    impact: str
+    """Effect on the battery: POSITIVE, NEUTRAL or NEGATIVE"""
+    start: datetime
+    """Start, inclusive"""
+    tags: tuple[str, ...]
+    """Words to find it by"""
+    created_at: datetime
+    """When it was created"""
+    source: str
+    """Written by a user or by the system"""
+    end: datetime | None = None
+    """End, exclusive; null for an instant or an open end"""
+    author_id: UUID | None = None
+    """User or API key that wrote it; null for the system"""
+    corrects_id: UUID | None = None
+    """The entry that this one corrects"""
+    figures: tuple[Figure, ...] = ()
+    """The quantities in the description, in their order; none in texts of people"""
 
 
 class MarketMetadata(ResponseStruct):

@@ -100,7 +100,9 @@ class TestAPortfolio:
             page = tab.page
             await tab.open(f"/portfolio-plan/{portfolio.day}", "Portfolio plan")
             await tab.settle()
-            await page.evaluate("navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n00:00\\t-1,5\\t-1.25\\n00:15\\t\\t0.3')")
+            await page.evaluate(
+                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n00:00\\t-1,5\\t-1.25\\n00:15\\t\\t0.3')"
+            )
             await page.get_by_role("button", name="Paste").click()
             await expect(page.get_by_text(re.compile(r"Pasted 3 powers of 2 batteries\."))).to_be_visible()
             async with page.expect_download() as started:
@@ -124,7 +126,9 @@ class TestAPortfolio:
             await tab.open(f"/portfolio-plan/{portfolio.day}", "Portfolio plan")
             await tab.settle()
             before = await asyncio.to_thread(portfolio.stored, "Weser")
-            await page.evaluate("navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t0.2\\t0.2\\n22:15\\t-0.2\\t-0.2')")
+            await page.evaluate(
+                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t0.2\\t0.2\\n22:15\\t-0.2\\t-0.2')"
+            )
             await page.get_by_role("button", name="Paste").click()
             await expect(page.get_by_role("button", name="Save all 2")).to_be_enabled()
             # A colleague's plan of one of them is stored meanwhile: all or none, and it is told which.
