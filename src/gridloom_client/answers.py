@@ -2067,6 +2067,7 @@ class Webhook(ResponseStruct):
     organisation_id: UUID  # The organisation
     url: str  # Address that gets the calls: https, public; in the sandbox also http and this machine
     types: tuple[str, ...]  # Types of events that are sent; an empty list means every type
+    format: str  # What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON
     enabled: bool  # Whether calls are made
     created_at: datetime  # When it was created
     updated_at: datetime  # When it was last changed

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridloom_client.answers import Delivery, Webhook, WebhookWithSecret
-from gridloom_client.literals import DeliveryState
+from gridloom_client.literals import DeliveryState, WebhookFormat
 from gridloom_client.operations import M, Resource, collection, operation, stream
 from gridloom_client.streams import Event
 from gridloom_client.wire import ID, UNSET, UnsetType
@@ -33,7 +33,14 @@ class Webhooks(Resource[M]):
     def list(self, *, page_size: int | None = None) -> Webhook: ...
 
     @operation("POST", "/webhooks")
-    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> WebhookWithSecret:
+    def create(
+        self,
+        *,
+        url: str,
+        types: Sequence[str],
+        description: str | None = None,
+        format: WebhookFormat | None = None,
+    ) -> WebhookWithSecret:
         """The secret to check signatures with is in this answer."""
 
     @operation("GET", "/webhooks/{webhookID}")
@@ -48,6 +55,7 @@ class Webhooks(Resource[M]):
         types: Sequence[str] | UnsetType = UNSET,
         description: str | UnsetType | None = UNSET,
         enabled: bool | UnsetType = UNSET,
+        format: WebhookFormat | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Webhook: ...
 
