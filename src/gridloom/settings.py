@@ -391,6 +391,7 @@ _OTHER_VARIABLES = frozenset(
         *(
             "GRIDLOOM_KEYRING",
             "GRIDLOOM_CA_FILE",
+            "GRIDLOOM_MCP_TOKEN",
             "GRIDLOOM_ADDRESS",
             "GRIDLOOM_PRICES",
             "GRIDLOOM_CHROMIUM",
