@@ -24,7 +24,7 @@ STARTED_AT = "GRIDLOOM_QUICK_STARTED_AT"
 BUDGET_S = 48.0
 PURE_PROCESSES = 2
 WATCH_INTERVAL_S = 0.5
-ROOMS_ELSEWHERE = {"gridloom_client": "client", "gridloom_gateway": "gateway"}
+ROOMS_ELSEWHERE = {"gridloom_client": "client", "gridloom_gateway": "gateway", "gridloom_mcp": "client"}
 STOREYS = frozenset({"platform", "commands"})
 """Folders of rooms: what is in one has tests in the folder of the same name."""
 """Where the tests of the other packages are."""

@@ -77,6 +77,8 @@ from gridloom.platform.identity import lifespan as identity
 from gridloom.platform.identity.authorization import reauthorize_replay
 from gridloom.platform.identity.second_factor import routes as second_factor
 from gridloom.platform.identity.single_sign_on import provider_routes as identity_providers
+from gridloom.platform.release import release_name
+from gridloom.platform.tracing import start_tracing, stop_tracing
 from gridloom.platform.webhooks import routes as webhooks
 from gridloom.platform.worker import health
 from gridloom.platform.worker.health import DiskSpaceCheck, NodeCheck, ReplicaCheck, standard_checks
@@ -263,6 +265,8 @@ def create_edge(settings: Settings) -> Application:
     @asynccontextmanager
     async def lifespan(edge: Application) -> AsyncIterator[None]:
         assert settings.database_url is not None
+        if settings.traces_url is not None:
+            start_tracing(settings.traces_url, settings.traces_percent, release_name())
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         await detect_distribution(edge.pool)
         edge.replicas = await _connect_replicas(edge.pool, settings)
@@ -282,6 +286,7 @@ def create_edge(settings: Settings) -> Application:
         edge.audit = record_audit
         edge.check_replay = reauthorize_replay
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(stop_tracing)
             stack.push_async_callback(edge.pool.close)
             if edge.replicas is not None:
                 stack.push_async_callback(edge.replicas.stop)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import time
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -81,6 +82,8 @@ class Settings:
     security_contact: str = "mailto:security@localhost"
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
+    traces_url: str | None = None
+    traces_percent: int = 100
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     access_log: bool = False
@@ -292,6 +295,18 @@ def _read_origin(text: str) -> str:
     return text.rstrip("/")
 
 
+def _read_collector(text: str) -> str:
+    """Where traces go, which takes the packages of an extra."""
+    address = _read_origin(text)
+    try:
+        is_installed = find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:  # of a package above it
+        is_installed = False
+    if not is_installed:
+        raise ValueError("needs some packages more: pip install 'gridloom[otel]'")
+    return address
+
+
 _SHARE = "shares."
 
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -362,6 +377,8 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_NETZTRANSPARENZ_CLIENT_SECRET": ("netztransparenz_client_secret", _read_text),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
+    "GRIDLOOM_TRACES_URL": ("traces_url", _read_collector),
+    "GRIDLOOM_TRACES_PERCENT": ("traces_percent", _whole_between(1, 100)),
     "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),
     "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
     "GRIDLOOM_ACCESS_LOG": ("access_log", _read_switch),
@@ -393,6 +410,7 @@ _OTHER_VARIABLES = frozenset(
         *(
             "GRIDLOOM_KEYRING",
             "GRIDLOOM_CA_FILE",
+            "GRIDLOOM_MCP_TOKEN",
             "GRIDLOOM_ADDRESS",
             "GRIDLOOM_PRICES",
             "GRIDLOOM_CHROMIUM",

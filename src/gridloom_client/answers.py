@@ -3248,28 +3248,18 @@ class Volume(ResponseStruct):
 
 
 class Webhook(ResponseStruct):
-    id: UUID
-    """Its identifier"""
-    organisation_id: UUID
-    """The organisation"""
-    url: str
-    """Address that gets the calls: https, public; in the sandbox also http and this machine"""
-    types: tuple[str, ...]
-    """Types of events that are sent; an empty list means every type"""
-    enabled: bool
-    """Whether calls are made"""
-    created_at: datetime
-    """When it was created"""
-    updated_at: datetime
-    """When it was last changed"""
-    description: str | None = None
-    """Description in words"""
-    disabled_at: datetime | None = None
-    """When it was disabled; null while it is enabled"""
-    disabled_because: str | None = None
-    """Why the service disabled it; null where a person did"""
-    previous_secret_expires_at: datetime | None = None
-    """Until when the old secret still signs as well"""
+    id: UUID  # Its identifier
+    organisation_id: UUID  # The organisation
+    url: str  # Address that gets the calls: https, public; in the sandbox also http and this machine
+    types: tuple[str, ...]  # Types of events that are sent; an empty list means every type
+    format: str  # What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON
+    enabled: bool  # Whether calls are made
+    created_at: datetime  # When it was created
+    updated_at: datetime  # When it was last changed
+    description: str | None = None  # Description in words
+    disabled_at: datetime | None = None  # When it was disabled; null while it is enabled
+    disabled_because: str | None = None  # Why the service disabled it; null where a person did
+    previous_secret_expires_at: datetime | None = None  # Until when the old secret still signs as well
 
 
 class WebhookWithSecret(Webhook, kw_only=True):

@@ -13,7 +13,7 @@ from gridloom_client.commands.terminal.fields import print_thing
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, Confirmed, ListedID, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
-from gridloom_client.literals import DeliveryState
+from gridloom_client.literals import DeliveryState, WebhookFormat
 
 app = CommandGroup(
     name="webhooks",
@@ -53,6 +53,7 @@ def create(
     types: Annotated[Sequence[str], Parameter(negative="")] = (),
     *,
     description: str | None = None,
+    format: WebhookFormat | None = None,
     options: Options = USUAL,
 ) -> None:
     """Send events to an address; the secret that signs them is printed this once.
@@ -69,9 +70,11 @@ def create(
         Which events; all when left out.
     description
         What it is for.
+    format
+        What is sent: GRIDLOOM, the platform's own events, or CLOUDEVENTS.
     """
     with connect(options) as client:
-        made = client.webhooks.create(url=address, types=list(types), description=description)
+        made = client.webhooks.create(url=address, types=list(types), description=description, format=format)
     if print_one(made, options):
         return
     show_lines(f"Events go to {made.url}. This secret signs them, shown this once:", to_stderr=True)

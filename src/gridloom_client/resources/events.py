@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridloom_client.answers import Delivery, Webhook, WebhookWithSecret
-from gridloom_client.literals import DeliveryState
+from gridloom_client.literals import DeliveryState, WebhookFormat
 from gridloom_client.operations import M, Resource, collection, operation, stream
 from gridloom_client.response_types import Event
 from gridloom_client.streams import read_sent_event
@@ -58,21 +58,15 @@ class Webhooks(Resource[M]):
         """
 
     @operation("POST", "/webhooks")
-    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> WebhookWithSecret:
-        """Have an address called for each event.
-
-        Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed
-        (Standard Webhooks). The webhook gets what the caller may read now, as far as the organisation may still read it
-        at the time of each event.
-
-        Args:
-            url: Address that gets the calls: https, public; in the sandbox also http and this machine
-            types: Types of events to send; an empty list means every type
-            description: Description in words
-
-        Example:
-            client.webhooks.create(url="https://example.org/hook", types=['auction.cleared'])
-        """
+    def create(
+        self,
+        *,
+        url: str,
+        types: Sequence[str],
+        description: str | None = None,
+        format: WebhookFormat | None = None,
+    ) -> WebhookWithSecret:
+        """The secret to check signatures with is in this answer."""
 
     @operation("GET", "/webhooks/{webhookID}")
     def get(self, webhook_id: ID) -> Webhook:
@@ -93,6 +87,7 @@ class Webhooks(Resource[M]):
         types: Sequence[str] | UnsetType = UNSET,
         description: str | UnsetType | None = UNSET,
         enabled: bool | UnsetType = UNSET,
+        format: WebhookFormat | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Webhook:
         """Change a webhook.

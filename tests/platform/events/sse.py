@@ -22,11 +22,16 @@ class Reader:
     """`async with Reader(edge, token, "/events?types=…")`; `await reader.next()` gives what is told, skipping beats."""
 
     def __init__(
-        self, edge: Application, token: str, target: str = "/events", last_event_id: int | str | None = None
+        self,
+        edge: Application,
+        token: str,
+        target: str = "/events",
+        last_event_id: int | str | None = None,
+        accept: str = "text/event-stream",
     ) -> None:
         self.edge = edge
         parts = urlsplit(target)
-        headers = [(b"authorization", f"Bearer {token}".encode()), (b"accept", b"text/event-stream")]
+        headers = [(b"authorization", f"Bearer {token}".encode()), (b"accept", accept.encode())]
         if last_event_id is not None:
             headers.append((b"last-event-id", str(last_event_id).encode()))
         self.scope = {

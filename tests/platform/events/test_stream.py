@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from tests.assets import register_asset
 from tests.people import OrganisationUnderTest
-from tests.platform.events.happening import happen, number_in
+from tests.platform.events.happening import assert_cloud_event, happen, number_in
 from tests.platform.events.sse import Reader
 
 from gridloom.kernel.ids import uuid7
@@ -50,6 +50,16 @@ class TestAStream:
         assert told.data["organisationID"] == str(ours.id)
         assert number_in(told.data) == 7
         assert told.data["time"].endswith("Z")
+
+    async def test_tells_cloud_events_to_who_accepts_them(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        async with reader(app, ours, accept="application/cloudevents+json") as stream:
+            await happen(app.pool, ours.id, 7)
+            told = await stream.next()
+        assert told is not None
+        assert (told.id, told.type, told.data["type"]) == (1, "auction.opened", "auction.opened")
+        assert_cloud_event(told.data, ours.id)
+        assert number_in(told.data) == 7
 
     async def test_resumes_without_gap_or_double_over_many_reconnects(self, app, new_organisation) -> None:
         ours = await new_organisation()

@@ -68,6 +68,50 @@ class TestTheService:
         assert (answer.status_code, answer.headers["Location"]) == (302, "/docs/guide/")
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages of docs/ in their order, built without a theme's doing."""
+    place = tmp_path_factory.mktemp("site")
+    whole = (ROOT / "guide" / "mkdocs.yml").read_text()
+    nav = whole.partition("\nnav:\n")[2]
+    lines = [
+        "site_name: Gridloom",
+        f"docs_dir: {ROOT / 'docs'}",
+        f"site_dir: {place / 'built'}",
+        "theme: {name: null, custom_dir: theme}",
+        f"hooks: [{ROOT / 'guide' / 'page_texts.py'}]",
+        "plugins: []",
+        f"nav:\n{nav}",
+    ]
+    (place / "theme").mkdir()
+    for name in ("main.html", "404.html"):
+        (place / "theme" / name).write_text("{{ page.content }}")
+    (place / "mkdocs.yml").write_text("\n".join(lines))
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    build(load_config(str(place / "mkdocs.yml")))
+    (place / "built" / "policy.txt").write_text("")
+    return GuidePages(place / "built")
+
+
+class TestThePagesAsText:
+    async def test_are_listed_and_each_is_the_markdown_it_was_written_in(self, app, site):
+        service = cast(Application, ConsoleMiddleware(app, guide=site))
+        async with client_of(service) as reader:
+            index = await reader.get("/docs/llms.txt")
+            assert (index.status_code, index.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+            assert index.text.startswith("# Gridloom\n\n> ")
+            listed = re.findall(r"^- \[[^\]]+\]\(/docs/guide/([^)]+)\)(.*)$", index.text, re.MULTILINE)
+            named = re.findall(r"([\w/-]+\.md)$", (ROOT / "guide" / "mkdocs.yml").read_text(), re.MULTILINE)
+            assert [path for path, _ in listed] == named
+            for path, summary in listed:
+                page = await reader.get(f"/docs/guide/{path}")
+                assert (page.status_code, page.headers["Content-Type"]) == (200, "text/markdown; charset=utf-8"), path
+                assert page.text == (ROOT / "docs" / path).read_text(), path
+                assert summary.startswith(": "), path
+
+
 class TestTheReference:
     def test_has_every_operation_with_its_examples(self):
         document = json.loads((ROOT / "openapi.json").read_text())

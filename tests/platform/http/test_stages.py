@@ -101,7 +101,9 @@ class TestALimitOfRequests:
         try:
             await buckets.take(db, holder, headers)
         except TooManyRequests as refusal:
-            return f"refused for {refusal.headers['Retry-After']} s"
+            wait_s = refusal.headers["Retry-After"]
+            assert headers["RateLimit"] == f'"public";r=0;t={wait_s}', "the window does not outlast the pause"
+            return f"refused for {wait_s} s"
         assert headers["RateLimit-Policy"] == '"public";q=120;w=60'
         return headers["RateLimit"].removeprefix('"public";')
 

@@ -8,8 +8,8 @@ from typing import Any
 from tests.people import OrganisationUnderTest
 
 
-async def set_up(ours: OrganisationUnderTest, url: str, *types: str) -> dict[str, Any]:
-    made = await ours.admin.post("/webhooks", json={"url": url, "types": list(types)})
+async def set_up(ours: OrganisationUnderTest, url: str, *types: str, **more: Any) -> dict[str, Any]:
+    made = await ours.admin.post("/webhooks", json={"url": url, "types": list(types), **more})
     assert made.status_code == 201, made.text
     webhook: dict[str, Any] = made.json()
     return webhook

@@ -18,6 +18,7 @@ from gridloom.platform.webhooks.dispatcher import (
     Dispatcher,
 )
 from gridloom.platform.webhooks.http_client import CALL_TIMEOUT_S
+from gridloom.platform.webhooks.model import WebhookFormat
 
 
 def due(organisation_id: UUID) -> LeasedDelivery:
@@ -27,6 +28,7 @@ def due(organisation_id: UUID) -> LeasedDelivery:
         id=uuid4(),
         webhook_id=uuid4(),
         event_id=uuid4(),
+        format=WebhookFormat.GRIDLOOM,
         body="{}",
         attempt=1,
         give_up_at=now,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Verifier
 from tests.people import OrganisationUnderTest, People
-from tests.platform.events.happening import happen, number_in
+from tests.platform.events.happening import assert_cloud_event, happen, number_in
 from tests.platform.webhooks.asking import deliveries, set_up, until_attempts, until_state
 from tests.platform.webhooks.conftest import Receiver, answer
 from tests.stand_ins import replace_for
@@ -33,6 +33,23 @@ class TestACall:
         assert number_in(event) == 7
         assert call.headers["webhook-id"] == event["id"]
         assert call.headers["content-type"] == "application/json"
+
+    async def test_carries_a_signed_cloud_event_where_that_is_its_format(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url, format="CLOUDEVENTS")
+        await happen(app.pool, ours.id, 7)
+        await receiver.wait(1)
+        changed = await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"format": "GRIDLOOM"})
+        assert (webhook["format"], changed.json()["format"]) == ("CLOUDEVENTS", "GRIDLOOM")
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
+        await happen(app.pool, ours.id, 8)
+        first, *others = await receiver.wait(3)
+        event = Verifier(webhook["secret"]).verify(first.body, first.headers)
+        assert_cloud_event(event, ours.id)
+        assert (event["id"], number_in(event)) == (first.headers["webhook-id"], 7)
+        bodies = {call.headers["content-type"]: number_in(json.loads(call.body)) for call in others}
+        assert bodies == {"application/cloudevents+json": 7, "application/json": 8}, "a replay keeps its format"
 
     async def test_is_logged_with_request_and_answer(self, app, new_organisation, receiver, monkeypatch) -> None:
         replace_for(monkeypatch, http_client, "time", perf_counter=count(step=0.25).__next__)

@@ -16,7 +16,7 @@ from gridloom.platform.console.rules import AllowedOrigins
 from gridloom.platform.console.sessions import ConsoleSessions
 from gridloom.platform.console.sign_in_refusal import SINGLE_SIGN_ON_PATHS, answer_with_page
 from gridloom.platform.guide.pages import HOME as GUIDE
-from gridloom.platform.guide.pages import GuidePages
+from gridloom.platform.guide.pages import TEXT_INDEX, GuidePages
 from gridloom.platform.http.answer.errors import problem_of
 from gridloom.platform.http.answer.negotiation import negotiate
 from gridloom.platform.http.answer.render import EncodedResponse, render_problem
@@ -35,12 +35,18 @@ SESSION = "/console/session"
 class ConsoleMiddleware:
     """The service with its console in front; all else goes on to `behind`."""
 
-    def __init__(self, edge: Application, behind: Any = None, pages: StaticFiles | None = None) -> None:
+    def __init__(
+        self,
+        edge: Application,
+        behind: Any = None,
+        pages: StaticFiles | None = None,
+        guide: GuidePages | None = None,
+    ) -> None:
         self._edge = edge
         self._behind = behind or edge
         self._gateway = Gateway(edge)
         self._pages = pages or StaticFiles()
-        self._guide = GuidePages()
+        self._guide = guide or GuidePages()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -48,7 +54,7 @@ class ConsoleMiddleware:
             await self._edge(scope, receive, send)
         elif path == PREFIX or path.startswith(f"{PREFIX}/"):
             await self._pass_on(scope, receive, send)
-        elif path.startswith((HOME, GUIDE)) or _is_led_to_a_page(scope, path):
+        elif path.startswith((HOME, GUIDE)) or path == TEXT_INDEX or _is_led_to_a_page(scope, path):
             peer = self._edge.connections.begin(scope.get("client"))
             try:
                 await self._serve_page(scope, receive, send)
@@ -88,6 +94,8 @@ class ConsoleMiddleware:
         await send_response(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
 
     async def _read_page(self, path: str, accept_encoding: str | None) -> EncodedResponse:
+        if path == TEXT_INDEX:
+            return await self._guide.read("llms.txt", accept_encoding)
         if path.startswith(GUIDE):
             return await self._guide.read(path.removeprefix(GUIDE), accept_encoding)
         if path.startswith(HOME):

@@ -12,6 +12,8 @@ import asyncpg
 import msgspec
 from asyncpg.pool import PoolAcquireContext, PoolConnectionProxy
 
+from gridloom.platform.tracing import watch_statements
+
 # What a store takes first: the pool (each statement commits by itself) or a connection (in its caller's transaction).
 Database: TypeAlias = Union[
     "asyncpg.Pool[asyncpg.Record]", "asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"
@@ -250,6 +252,7 @@ async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -
     )
     driver: Any = connection
     driver._protocol.get_settings().register_data_types(ARRAY_TYPES)
+    watch_statements(connection)
 
 
 def server_settings(

@@ -22,6 +22,20 @@ class Event(ResponseBody):
     data: dict[str, Any]
 
 
+def to_cloud_event(event: Event) -> dict[str, Any]:
+    """CloudEvents 1.0.2 in structured JSON. `source` and `id` together are unique, as that specification wants."""
+    return {
+        "specversion": "1.0",
+        "id": event.id,
+        "source": f"/organisations/{event.organisation_id}",
+        "type": event.type,
+        "subject": event.subject,
+        "time": event.time,
+        "datacontenttype": "application/json",
+        "data": event.data,
+    }
+
+
 class NewEvent(Struct, frozen=True, kw_only=True):
     """An event that is about to be recorded; see `record_event` for what its fields mean."""
 

@@ -11,10 +11,18 @@ from gridloom.kernel.problem import BadRequest, Conflict
 from gridloom.platform.events import store
 from gridloom.platform.events.hub import EventHub
 from gridloom.platform.events.rules import EventFilter
-from gridloom.platform.events.stream import stream_events
+from gridloom.platform.events.stream import cloud_frame, own_frame, stream_events
 from gridloom.platform.events.stream_slots import StreamSlots
 from gridloom.platform.events.types import EVENT_TYPES
-from gridloom.platform.http import EVENT_STREAM, SIGNED_IN, EventStream, QueryParameters, Request, operation
+from gridloom.platform.http import (
+    CLOUD_EVENTS,
+    EVENT_STREAM,
+    SIGNED_IN,
+    EventStream,
+    QueryParameters,
+    Request,
+    operation,
+)
 
 TAG = "Events"
 
@@ -42,7 +50,7 @@ class EventQuery(QueryParameters):
     "/events",
     summary="Follow what happens, as server-sent events",
     access=SIGNED_IN,
-    produces=(EVENT_STREAM,),
+    produces=(EVENT_STREAM, CLOUD_EVENTS),
     problems=(EventsForgotten,),
     asset_scope="filtered",
 )
@@ -53,12 +61,16 @@ async def follow_events(request: Request, query: EventQuery) -> EventStream:
     twice. Without it the stream starts with what happens next; with `0` it starts with the oldest event that is stored
     (30 days). A comment or a bare `id` follows what was stored, and comes every 15 seconds without an event. The
     stream ends when the token does.
+
+    With `Accept: application/cloudevents+json` the data of each event is a CloudEvent (1.0.2, structured JSON); the
+    answer is a `text/event-stream` all the same.
     """
     hub = request.resources[EventHub]
     filter = EventFilter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
     position = await _starting_place(request)
     slot = await request.resources[StreamSlots].take(request)
-    return EventStream(stream_events(request, hub, slot, filter, position))
+    frame_of = cloud_frame if request.accepts == CLOUD_EVENTS else own_frame
+    return EventStream(stream_events(request, hub, slot, filter, position, frame_of))
 
 
 def _known_types(types: tuple[str, ...]) -> frozenset[str]:

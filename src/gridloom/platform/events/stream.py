@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, suppress
 
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 from gridloom.platform.database.errors import DATABASE_ERRORS
-from gridloom.platform.events.framing import HEARTBEAT, opening_frame, sequence_frame
+from gridloom.platform.events.framing import HEARTBEAT, frame, opening_frame, sequence_frame
 from gridloom.platform.events.hub import EventHub
+from gridloom.platform.events.model import SequencedEvent, to_cloud_event
 from gridloom.platform.events.rules import EventFilter, is_visible_to
 from gridloom.platform.events.stream_slots import StreamSlot
-from gridloom.platform.http import Request
+from gridloom.platform.http import Request, to_json
 from gridloom.platform.http.answer.errors import report_broken_stream
 
 HEARTBEAT_S = 15.0
 RETRY_MS = 2000
+
+
+def own_frame(one: SequencedEvent) -> bytes:
+    return one.frame
+
+
+def cloud_frame(one: SequencedEvent) -> bytes:
+    return frame(one.sequence, one.event.type, to_json(to_cloud_event(one.event)))
 
 
 async def stream_events(
@@ -25,6 +34,7 @@ async def stream_events(
     slot: StreamSlot,
     filter: EventFilter,
     position: int,
+    frame_of: Callable[[SequencedEvent], bytes],
     heartbeat_s: float = HEARTBEAT_S,
 ) -> AsyncIterator[bytes]:
     """Frames of the events after `position`, each once and in order; the slot is released with the stream.
@@ -61,7 +71,7 @@ async def stream_events(
                 ]
                 if readable:
                     sent_position = readable[-1].sequence
-                    yield b"".join(one.frame for one in readable)
+                    yield b"".join(frame_of(one) for one in readable)
                 continue
             if has_caught_up:
                 with suppress(TimeoutError):

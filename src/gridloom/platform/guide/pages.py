@@ -13,7 +13,10 @@ from gridloom.platform.http.answer.render import EncodedResponse
 
 BUILT = Path(str(files("gridloom.platform.guide"))) / "static"
 HOME = "/docs/guide/"
+TEXT_INDEX = "/docs/llms.txt"
+"""Every page as Markdown, listed for programs that read text (llmstxt.org)."""
 _INTERNAL = frozenset({"policy.txt", "build.stamp"})
+_MEDIA_TYPES = {".md": "text/markdown", ".txt": "text/plain"}  # not every machine's table has them
 _UNCOMPRESSED = frozenset({".png", ".woff2", ".gz"})
 _NOT_BUILT = (
     "The guide was not built: it needs the packages of the build. "
@@ -62,7 +65,7 @@ class GuidePages:
         if name not in self._built_files:
             raise NotFound(f"The guide has no page {path}.")
         body, encoding = await self._encode_file(name, encoding_for(accept_encoding))
-        media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        media_type = _MEDIA_TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {
             "Content-Type": f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type,
             "Content-Security-Policy": self._content_policy,

@@ -29,6 +29,7 @@ from gridloom.platform.http.paging import PagedWindow, Paging, encode_cursor
 from gridloom.platform.http.request import AppState, Request
 from gridloom.platform.http.responses import (
     ARROW,
+    CLOUD_EVENTS,
     CSV,
     EVENT_STREAM,
     HTML,

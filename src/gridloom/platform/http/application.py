@@ -17,6 +17,7 @@ from prometheus_client import Histogram
 from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import InternalError, MethodNotAllowed, NotFound, Problem
 from gridloom.kernel.shares import Share
+from gridloom.platform import tracing
 from gridloom.platform.database.errors import DATABASE_ERRORS
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.replicas import Replicas
@@ -135,7 +136,11 @@ class Application:
             self._in_progress += 1
             try:
                 async with AsyncExitStack() as places:
-                    await self._handle_request(scope, receive, send, places)
+                    if tracing.is_active():
+                        with tracing.trace_request(scope["method"], dict(scope["headers"])):
+                            await self._handle_request(scope, receive, send, places)
+                    else:
+                        await self._handle_request(scope, receive, send, places)
             finally:
                 self.connections.end(peer)
                 self._in_progress -= 1
@@ -203,6 +208,8 @@ class Application:
                 self._disconnects.work_is_done(watch)
         response.headers.update(response_headers)
         began_s = time.perf_counter() - started
+        if tracing.is_active():
+            _describe_trace(operation, response, response_headers["X-Request-Id"])
         try:
             gone = watch.gone if watch is not None else None
             if response.stream is None:
@@ -334,6 +341,12 @@ def _identify_request(headers: dict[bytes, bytes]) -> tuple[dict[str, str], str 
     if trace is None:
         return {"X-Request-Id": request_id}, None
     return {"X-Request-Id": request_id, "traceparent": trace[0].decode()}, trace[1].decode()
+
+
+def _describe_trace(operation: Operation | None, response: EncodedResponse, request_id: str) -> None:
+    """The span of a live stream ends where the stream begins: it may last for hours."""
+    route, name = (None, None) if operation is None else (operation.path, operation.operation_id)
+    tracing.describe_request(route, name, response.status, request_id, ends=response.is_live)
 
 
 def _observe_request(operation: Operation | None, status: int, seconds: float) -> None:

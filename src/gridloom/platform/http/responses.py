@@ -16,6 +16,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 NDJSON = "application/x-ndjson"
 EVENT_STREAM = "text/event-stream"
+CLOUD_EVENTS = "application/cloudevents+json"
 XML = "application/xml"
 HTML = "text/html"
 

@@ -105,7 +105,9 @@ class TokenBuckets:
         headers["RateLimit-Policy"] = self._policy
         headers["RateLimit"] = f'"{self._name}";r={left};t={self._seconds_until(self._burst - left)}'
         if lease.left == 0:
-            raise self._exceeded_problem(self._seconds_until(self._lease))
+            wait_s = self._seconds_until(self._lease)
+            headers["RateLimit"] = f'"{self._name}";r={left};t={wait_s}'  # not beyond Retry-After
+            raise self._exceeded_problem(wait_s)
         lease.left -= 1
 
     def _exceeded_problem(self, retry_after_s: int) -> TooManyRequests:

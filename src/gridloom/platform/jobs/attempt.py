@@ -18,6 +18,7 @@ from gridloom.platform.database.commit.after_commit import discard_callbacks
 from gridloom.platform.jobs import store
 from gridloom.platform.jobs.declare import KINDS, JobRun
 from gridloom.platform.jobs.rules import MAX_CRASHES, pause_after, pause_after_death
+from gridloom.platform.tracing import describe_job, trace_job
 
 RUNS = Counter("gridloom_job_runs_total", "Attempts to run a job, by what came of them", ["kind", "outcome"])
 DURATION = Histogram("gridloom_job_duration_seconds", "How long an attempt took", ["kind"])
@@ -77,10 +78,21 @@ async def run_claimed(
     If it fails, its effects are undone and the failure is noted while the job is still ours, so no other runner can
     step in between. If the process dies, the transaction dies with it, and the next claim finds that it was begun.
     """
-    kind = KINDS[claimed.kind]
     LAG.labels(claimed.kind).observe(claimed.lag_s)
     began = time.perf_counter()
     run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1)
+    with trace_job(claimed.kind, run.attempt):
+        outcome = await _attempt(pool, db, claimed, run, is_walk=is_walk)
+        describe_job(outcome)
+    RUNS.labels(claimed.kind, outcome).inc()
+    DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
+
+
+async def _attempt(
+    pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed: store.ClaimedJob, run: JobRun, *, is_walk: bool
+) -> str:
+    """How it ended: done, cancelled or failed."""
+    kind = KINDS[claimed.kind]
     try:
         async with _clear_if_cancelled(pool, claimed):
             await store.limit_transaction(db, kind.limit + NOTING, is_walk=is_walk)
@@ -88,10 +100,9 @@ async def run_claimed(
                 await kind.handler(run)
                 if not await store.finish(db, claimed):
                     raise Cancelled
-        outcome = "done"
     except Cancelled:
         discard_callbacks(db)
-        outcome = "cancelled"
+        return "cancelled"
     except Exception as error:  # whatever a handler raises is a failed attempt
         if db.is_closed():
             raise
@@ -99,10 +110,9 @@ async def run_claimed(
         pause = pause_after(claimed.attempts + 1, random.uniform(-1, 1))  # noqa: S311
         detail = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_ERROR]
         await store.fail(db, claimed, detail, pause)
-        outcome = "failed"
         log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, exc_info=error)
-    RUNS.labels(claimed.kind, outcome).inc()
-    DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
+        return "failed"
+    return "done"
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter
 
@@ -12,10 +12,11 @@ from gridloom.platform.database.clock import real_now
 from gridloom.platform.database.commit.after_commit import transaction
 from gridloom.platform.database.sealing import Seal, SecretUnreadable
 from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import CLOUD_EVENTS, JSON
 from gridloom.platform.webhooks import delivery_store
 from gridloom.platform.webhooks.delivery_store import LeasedDelivery
 from gridloom.platform.webhooks.http_client import AttemptResult, WebhookClient
-from gridloom.platform.webhooks.model import DeliveryState
+from gridloom.platform.webhooks.model import DeliveryState, WebhookFormat
 from gridloom.platform.webhooks.rules import GONE, is_accepted, next_attempt
 from gridloom.platform.webhooks.signing import signed_headers
 
@@ -27,8 +28,11 @@ ATTEMPTS = Counter(
 )
 
 
+MEDIA_TYPES: Final = {WebhookFormat.GRIDLOOM: JSON, WebhookFormat.CLOUDEVENTS: CLOUD_EVENTS}
+
+
 async def deliver(pool: Pool, caller: WebhookClient, seal: Seal, claimed: LeasedDelivery) -> None:
-    headers = {"content-type": "application/json", "user-agent": "Gridloom-Webhooks"}
+    headers = {"content-type": MEDIA_TYPES[claimed.format], "user-agent": "Gridloom-Webhooks"}
     readable = await delivery_store.readable_by_maker(pool, claimed.organisation_id, claimed.webhook_id)
     if claimed.permission is not None and claimed.permission not in readable:
         async with transaction(pool) as db:

@@ -14,11 +14,12 @@ from gridloom.kernel.ids import uuid7
 from gridloom.platform.database.composition import compose
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
-from gridloom.platform.events.model import Event
+from gridloom.platform.events.model import Event, to_cloud_event
 from gridloom.platform.events.store import IS_READABLE, wait_for_sequencer
 from gridloom.platform.http import to_json
 from gridloom.platform.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.platform.webhooks.http_client import AttemptResult
+from gridloom.platform.webhooks.model import WebhookFormat
 
 if TYPE_CHECKING:
     import asyncpg
@@ -39,6 +40,7 @@ class LeasedDelivery:
     id: UUID
     webhook_id: UUID
     event_id: UUID
+    format: WebhookFormat
     body: str
     attempt: int
     give_up_at: datetime
@@ -81,7 +83,7 @@ async def _lock_if_behind(db: Database, candidate: asyncpg.Record) -> asyncpg.Re
     """The webhook, held; None if another replica holds it, or it has moved on meanwhile."""
     return await db.fetchrow(
         """
-        select organisation_id, id, types, permissions, position from webhook
+        select organisation_id, id, types, format, permissions, position from webhook
         where organisation_id = $1 and id = $2 and enabled and position < $3
         for update skip locked
         """,
@@ -150,8 +152,8 @@ async def _read_next(db: Database, webhook: asyncpg.Record, readable: list[str],
 
 _INSERT_DELIVERY = NamedStatement("""
 insert into webhook_delivery
-  (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, permission)
-values (:organisation_id, :id, :webhook_id, :sequence, :event_id, :type, :body,
+  (organisation_id, id, webhook_id, sequence, event_id, type, format, body, give_up_at, permission)
+values (:organisation_id, :id, :webhook_id, :sequence, :event_id, :type, :format, :body,
         clock_timestamp() + :tried_for::interval, :permission)
 """)
 
@@ -166,24 +168,24 @@ async def _make_deliveries_of(
         rows = await _read_next(db, webhook, readable, most)
     wanted = [row for row in rows if row["is_wanted"]]
     if wanted:
+        format = WebhookFormat(webhook["format"])
         same = {"organisation_id": webhook["organisation_id"], "webhook_id": webhook["id"], "tried_for": tried_for}
-        await _INSERT_DELIVERY.execute_each(db, (_describe_delivery(row) | same for row in wanted))
+        await _INSERT_DELIVERY.execute_each(db, (_describe_delivery(row, format) | same for row in wanted))
     await db.execute(
         "update webhook set position = $3 where organisation_id = $1 and id = $2",
         webhook["organisation_id"], webhook["id"], rows[-1]["sequence"] if rows else head,
     )  # fmt: skip
 
 
-def _describe_delivery(event: asyncpg.Record) -> dict[str, Any]:
+def _describe_delivery(event: asyncpg.Record, format: WebhookFormat) -> dict[str, Any]:
     copied = {name: event[name] for name in ("sequence", "type", "permission")}
-    return copied | {"id": uuid7(), "event_id": event["id"], "body": _write_body(event)}
+    return copied | {"id": uuid7(), "event_id": event["id"], "format": format, "body": _write_body(event, format)}
 
 
-def _write_body(row: asyncpg.Record) -> str:
+def _write_body(row: asyncpg.Record, format: WebhookFormat) -> str:
     """The same object that a stream shows."""
-    return to_json(
-        read_row(Event, row, organisation_id=row["origin_id"], data=msgspec.json.decode(row["data"]))
-    ).decode()
+    event = read_row(Event, row, organisation_id=row["origin_id"], data=msgspec.json.decode(row["data"]))
+    return to_json(to_cloud_event(event) if format is WebhookFormat.CLOUDEVENTS else event).decode()
 
 
 async def lease_due(
@@ -228,11 +230,11 @@ async def claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: t
               from webhook w
               where d.organisation_id = $1 and d.id = any($2::uuid[]) and d.state = 'PENDING'
                 and d.due <= statement_timestamp() and w.organisation_id = $1 and w.id = d.webhook_id
-              returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
-                        d.permission, w.secret, w.previous_secret, w.previous_secret_until
+              returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.format, d.body, d.attempts, d.give_up_at,
+                        w.url, d.permission, w.secret, w.previous_secret, w.previous_secret_until
             )
-            select organisation_id, id, webhook_id, event_id, body, attempts, give_up_at, url, permission, secret,
-                   statement_timestamp() as now,
+            select organisation_id, id, webhook_id, event_id, format, body, attempts, give_up_at, url, permission,
+                   secret, statement_timestamp() as now,
                    case when previous_secret_until > statement_timestamp() then previous_secret end as previous_secret
             from claimed
             """,
@@ -243,6 +245,7 @@ async def claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: t
             LeasedDelivery,
             row,
             attempt=row["attempts"],
+            format=WebhookFormat(row["format"]),
             secrets=tuple(secret for secret in (row["secret"], row["previous_secret"]) if secret is not None),
         )
         for row in sorted(rows, key=lambda row: row["id"])

@@ -22,10 +22,16 @@ class DeliveryState(StrEnum):
     FAILED = "FAILED"
 
 
+class WebhookFormat(StrEnum):
+    GRIDLOOM = "GRIDLOOM"
+    CLOUDEVENTS = "CLOUDEVENTS"
+
+
 class NewWebhook(RequestBody):
     url: Address
     types: TypeList
     description: Description | None = None
+    format: WebhookFormat = WebhookFormat.GRIDLOOM
 
 
 class WebhookChange(RequestBody):
@@ -33,6 +39,7 @@ class WebhookChange(RequestBody):
     types: TypeList | UnsetType = UNSET
     description: Description | UnsetType | None = UNSET
     enabled: bool | UnsetType = UNSET
+    format: WebhookFormat | UnsetType = UNSET
 
 
 class SecretRotation(RequestBody):
@@ -45,6 +52,7 @@ class Webhook(ResponseBody):
     url: str
     types: list[str]
     description: str | None
+    format: WebhookFormat
     enabled: bool
     disabled_at: datetime | None
     disabled_because: str | None

@@ -75,6 +75,7 @@ async def create_webhook(request: Request, body: NewWebhook) -> Response[Webhook
         url=body.url,
         types=_drop_repeated_types(body.types),
         description=body.description,
+        format=body.format,
         maker=_maker_of(request),
         secret=request.resources[Sealing].webhooks.close(secret),
     )

@@ -13,7 +13,7 @@ from gridloom.platform.database.composition import compose
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
 from gridloom.platform.events.store import IS_READABLE, last_sequences
-from gridloom.platform.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
+from gridloom.platform.webhooks.model import Attempt, Delivery, DeliveryState, Webhook, WebhookFormat
 
 if TYPE_CHECKING:
     import asyncpg
@@ -54,15 +54,15 @@ class StoredWebhook:
 
 
 _INSERT: Final = NamedStatement("""
-insert into webhook (organisation_id, id, url, types, description, permissions, secret, position,
+insert into webhook (organisation_id, id, url, types, description, format, permissions, secret, position,
                      made_by, maker_member_id, maker_key_id)
-values (:organisation_id, :id, :url, :types, :description, :permissions, :secret, :position,
+values (:organisation_id, :id, :url, :types, :description, :format, :permissions, :secret, :position,
         :kind, :member_id, :key_id)
 returning *
 """)
 _UPDATE: Final = NamedStatement("""
 update webhook
-set url = :url, types = :types, description = :description,
+set url = :url, types = :types, description = :description, format = :format,
     disabled_at = case when :enabled then null when enabled then :now::timestamptz else disabled_at end,
     disabled_because = case when :enabled then null else disabled_because end,
     enabled = :enabled, version = version + 1, updated_at = statement_timestamp()
@@ -79,6 +79,7 @@ async def insert(
     url: str,
     types: Sequence[str],
     description: str | None,
+    format: WebhookFormat,
     maker: WebhookCreator,
     secret: bytes,
 ) -> StoredWebhook:
@@ -86,7 +87,7 @@ async def insert(
     position = (await last_sequences(db, [organisation_id])).get(organisation_id, 0)
     row = await _INSERT.fetchrow(
         db, maker, organisation_id=organisation_id, id=webhook_id, url=url, types=list(types), description=description,
-        permissions=sorted(maker.permissions), secret=secret, position=position,
+        format=format, permissions=sorted(maker.permissions), secret=secret, position=position,
     )  # fmt: skip
     await wake(db)  # from now on what happens to the organisation is a reason to look
     return _read_webhook_row(row)
@@ -233,8 +234,8 @@ async def insert_replay(
     rows = await db.fetch(
         """
         insert into webhook_delivery
-          (organisation_id, id, webhook_id, sequence, event_id, type, body, permission, give_up_at, replays_id)
-        select organisation_id, $3, webhook_id, sequence, event_id, type, body, permission,
+          (organisation_id, id, webhook_id, sequence, event_id, type, format, body, permission, give_up_at, replays_id)
+        select organisation_id, $3, webhook_id, sequence, event_id, type, format, body, permission,
                clock_timestamp() + $4::interval, id
         from webhook_delivery where organisation_id = $1 and id = $2
         returning *
@@ -259,7 +260,9 @@ async def _with_attempts(db: Database, organisation_id: UUID, rows: Sequence[asy
 
 
 def _read_webhook_row(row: asyncpg.Record) -> StoredWebhook:
-    webhook = read_row(Webhook, row, previous_secret_expires_at=row["previous_secret_until"])
+    webhook = read_row(
+        Webhook, row, format=WebhookFormat(row["format"]), previous_secret_expires_at=row["previous_secret_until"]
+    )
     return StoredWebhook(webhook, row["version"], frozenset(row["permissions"]))
 
 
