@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gridloom_client.retries import NEVER, RetryPolicy
     from gridloom_client.sse import ServerSentEvent
     from gridloom_client.tokens import InMemoryTokenStore, Tokens, TokenStore
-    from gridloom_client.wire import ARROW, CSV, JSON, NDJSON, PARQUET, UNSET, RawResponse, Request
+    from gridloom_client.wire import ARROW, CSV, EXCEL_CSV, JSON, NDJSON, PARQUET, UNSET, XLSX, RawResponse, Request
 
 _MODULES = {
     name: module
@@ -47,7 +47,7 @@ _MODULES = {
         ("retries", ("NEVER", "RetryPolicy")),
         ("sse", ("ServerSentEvent",)),
         ("tokens", ("InMemoryTokenStore", "TokenStore", "Tokens")),
-        ("wire", ("ARROW", "CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "RawResponse", "Request")),
+        ("wire", ("ARROW", "CSV", "EXCEL_CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "XLSX", "RawResponse", "Request")),
     )
     for name in names
 }
@@ -89,11 +89,13 @@ def __dir__() -> list[str]:
 __all__ = [
     "ARROW",
     "CSV",
+    "EXCEL_CSV",
     "JSON",
     "NDJSON",
     "NEVER",
     "PARQUET",
     "UNSET",
+    "XLSX",
     "AsyncClient",
     "AsyncItemIterator",
     "BadRequestError",

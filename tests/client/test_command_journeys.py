@@ -266,16 +266,3 @@ class TestTheOperator:
     @staticmethod
     async def key_wish(operator: httpx2.AsyncClient) -> dict[str, object]:
         return {"name": "k", "permissions": (await operator.get("/auth/me")).json()["permissions"]}
-
-
-class TestTheService:
-    async def test_says_that_semicolons_separate_a_table(self, stage: Stage):
-        header = {"Content-Type": "text/csv"}
-        points, trades = "signal;time;value\nactive_power;2026-03-29T00:00:00Z;1,5\n", "tradeID;assetID;time\n1;2;3\n"
-        for who, path, table in (
-            (stage.owner, f"/monitoring/{stage.battery}/datapoints", points),
-            (stage.trader, "/settlements/wholesale-trades", trades),
-        ):
-            refused = await who.admin.post(path, content=table, headers=header)
-            assert refused.status_code == 400
-            assert "emicolons separate" in refused.json()["detail"]

@@ -50,7 +50,7 @@ class Statements(Resource[M]):
         """With lines by day."""
 
     def download(self, organisation_id: ID, statement_id: ID, media_type: str = PDF) -> Any:
-        """A statement as a document, unless `text/csv` or `application/json` is asked for.
+        """A statement as a document, unless another media type is asked for.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Statements(Resource[M]):
         statement_id : ID
             The statement's id.
         media_type : str, optional
-            `application/pdf`, `text/csv` or `application/json`.
+            `PDF`, `CSV`, `EXCEL_CSV`, `XLSX` or `JSON`: `application/pdf` when left out.
 
         Returns
         -------

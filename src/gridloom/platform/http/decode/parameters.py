@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -31,20 +31,30 @@ def split_query(query_string: bytes) -> list[tuple[str, str]]:
         raise BadRequest("The query is not a list of name=value pairs in UTF-8.") from None
 
 
+EXCEL: Final = "excel"
+"""Of every operation that answers CSV: whether to write it for Excel."""
+
+
+def asks_for_excel(pairs: list[tuple[str, str]]) -> bool:
+    return (EXCEL, "true") in pairs
+
+
 @cache
-def parameter_decoder_of(struct: type[QueryParameters]) -> ParameterDecoder:
-    return ParameterDecoder(struct)
+def parameter_decoder_of(struct: type[QueryParameters], *, answers_csv: bool = False) -> ParameterDecoder:
+    return ParameterDecoder(struct, answers_csv=answers_csv)
 
 
 class ParameterDecoder:
     """Query strings into one struct; a parameter unknown, doubled or malformed is a 400 that names it."""
 
-    def __init__(self, struct: type[QueryParameters]) -> None:
+    def __init__(self, struct: type[QueryParameters], *, answers_csv: bool = False) -> None:
         hints = get_type_hints(struct, include_extras=True)
         self._struct = struct
         self._fields = {
             field.encode_name: (field.name, _take_apart(hints[field.name])) for field in msgspec.structs.fields(struct)
         }
+        if answers_csv:
+            self._fields[EXCEL] = EXCEL, _take_apart(bool)
         self._needed = [field.encode_name for field in msgspec.structs.fields(struct) if field.required]
 
     def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
@@ -61,6 +71,7 @@ class ParameterDecoder:
         errors.extend(FieldError(f"query:{name}", "is missing") for name in self._needed if name not in named)
         if errors:
             raise _reject_parameters(errors[:MAX_ERRORS_LISTED])
+        values.pop(EXCEL, None)
         try:
             return self._struct(**values)
         except ValueError as error:

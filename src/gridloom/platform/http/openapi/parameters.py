@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from gridloom.platform.http.decode.parameters import EXCEL
 from gridloom.platform.http.openapi.schemas import Schemas
 from gridloom.platform.http.openapi.vocabulary import Vocabulary
 from gridloom.platform.http.operation import Operation
+from gridloom.platform.http.responses import CSV
 
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -16,6 +18,13 @@ IDEMPOTENCY_KEY = {
     "required": False,
     "description": "Makes a retry safe: the same key and body answer the first attempt's response for 24 hours.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+EXCEL_PARAMETER = {
+    "name": EXCEL,
+    "in": "query",
+    "required": False,
+    "description": "Answer CSV for Excel: a byte order mark, semicolons between cells, decimal commas.",
+    "schema": {"type": "boolean", "default": False},
 }
 IF_MATCH = {
     "name": "If-Match",
@@ -41,6 +50,8 @@ def describe_parameters(operation: Operation, schemas: Schemas, vocabulary: Voca
         term = vocabulary.find(parameter["name"], owner if parameter["in"] == "query" else "")
         if term is not None:
             parameter["description"] = term.description
+    if CSV in operation.produces:
+        described.append(EXCEL_PARAMETER)
     if operation.method == "POST":
         described.append(IDEMPOTENCY_KEY)
     if operation.method in ("PUT", "PATCH", "DELETE"):
