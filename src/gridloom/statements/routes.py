@@ -288,11 +288,11 @@ async def read_statement(request: Request, organisation_id: UUID, statement_id: 
     name = f"statement-{statement.month if statement.number is UNSET else statement.number}"
     suffix = {CSV: "csv", XLSX: "xlsx", PDF: "pdf"}[plain_type(request.accepts)]
     headers = {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}
-    body = await asyncio.to_thread(_render, statement, request.accepts)
+    body = await asyncio.to_thread(_render_statement, statement, request.accepts)
     return Content(body, request.accepts, headers)
 
 
-def _render(statement: IssuedStatement, media_type: str) -> bytes:
+def _render_statement(statement: IssuedStatement, media_type: str) -> bytes:
     return render_pdf(statement) if media_type == PDF else render_table(statement, media_type)
 
 

@@ -28,6 +28,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "revenue": (USING, "revenue:revenue", "What assets earned."),
     "statement": (USING, "revenue:statement", "Who pays and who earns."),
     "statements": (USING, "statements:app", "Issued months: list, show, download."),
+    "sheets": (USING, "sheets:app", "Workbooks for spreadsheets."),
     "backtest": (USING, "backtest:app", "Past days played again."),
     "assets": (USING, "assets:app", "Physical assets: installed batteries."),
     "grants": (USING, "grants:app", "What others may do with a battery."),

@@ -83,7 +83,7 @@ async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID,
     async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
         entries = await list_virtual(db, [authorized.key], window, grid, query.as_of)
-    return await _answer(request, window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/portfolios/{portfolioID}/statement", "Statement of a portfolio")
@@ -92,7 +92,7 @@ async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: 
     async with _open_statement(request, query) as (db, window, grid):
         group = await require_portfolio(db, request.caller, portfolio_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
-    return await _answer(request, window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/physical-assets/{physicalAssetID}/statement", "Statement of a physical asset")
@@ -101,7 +101,7 @@ async def read_physical_asset_statement(request: Request, physical_asset_id: UUI
     async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
         entries = await list_physical(db, [authorized.key], window, grid, query.as_of)
-    return await _answer(request, window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/fleets/{fleetID}/statement", "Statement of a fleet")
@@ -110,7 +110,7 @@ async def read_fleet_statement(request: Request, fleet_id: UUID, query: Statemen
     async with _open_statement(request, query) as (db, window, grid):
         group = await require_fleet(db, request.caller, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
-    return await _answer(request, window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/organisations/{organisationID}/statement", "Statement of an organisation")
@@ -121,7 +121,7 @@ async def read_organisation_statement(request: Request, organisation_id: UUID, q
         entries = await list_organisation(
             db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
         )
-    return await _answer(request, window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @asynccontextmanager
@@ -154,7 +154,7 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
 _COLUMN_NAMES = ("time", "line", "amount", "counterparty", "assumedEnergy")
 
 
-async def _answer(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
+async def _answer_statement(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
     statement = _make_statement(window, grid, entries)
     if request.accepts == JSON:
         return Content(to_json(statement), JSON)
