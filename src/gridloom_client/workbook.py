@@ -130,7 +130,7 @@ def _zip_parts(parts: Mapping[str, bytes]) -> bytes:
 
 
 def _write_sheets(settings: Mapping[str, str]) -> bytes:
-    """What openpyxl can: sheets, named cells and tables."""
+    """Sheets, named cells and tables, as openpyxl writes them."""
     from openpyxl import Workbook
     from openpyxl.styles import Font
     from openpyxl.utils import absolute_coordinate
@@ -204,18 +204,20 @@ def _list_query_parts() -> dict[str, bytes]:
             f'{_XML}<ds:datastoreItem ds:itemID="{_ITEM_ID}" xmlns:ds="{custom_xml}">'
             f'<ds:schemaRefs><ds:schemaRef ds:uri="{_MASHUP}"/></ds:schemaRefs></ds:datastoreItem>'
         ).encode(),
-        "customXml/_rels/item1.xml.rels": _relate(f"{_OF_DOCUMENTS}/relationships/customXmlProps", "itemProps1.xml"),
+        "customXml/_rels/item1.xml.rels": _write_relationship(
+            f"{_OF_DOCUMENTS}/relationships/customXmlProps", "itemProps1.xml"
+        ),
         "xl/connections.xml": _write_connections(),
     }
     for number, query in enumerate(QUERIES, start=1):
         parts[f"xl/queryTables/queryTable{number}.xml"] = _write_query_table(number, query)
-        parts[f"xl/tables/_rels/table{number}.xml.rels"] = _relate(
+        parts[f"xl/tables/_rels/table{number}.xml.rels"] = _write_relationship(
             f"{_OF_DOCUMENTS}/relationships/queryTable", f"../queryTables/queryTable{number}.xml"
         )
     return parts
 
 
-def _relate(kind: str, target: str) -> bytes:
+def _write_relationship(kind: str, target: str) -> bytes:
     relationship = f'<Relationship Id="rId1" Type="{kind}" Target="{target}"/>'
     return f'{_XML}<Relationships xmlns="{_RELATIONSHIPS}">{relationship}</Relationships>'.encode()
 
@@ -251,16 +253,16 @@ def _join_parts(parts: dict[str, bytes]) -> None:
     kinds |= {f"/xl/queryTables/queryTable{n}.xml": f"{_SPREADSHEET}.queryTable+xml" for n in (1, 2, 3)}
     kinds["/customXml/itemProps1.xml"] = "application/vnd.openxmlformats-officedocument.customXmlProperties+xml"
     types = "".join(f'<Override PartName="{name}" ContentType="{kind}"/>' for name, kind in kinds.items())
-    _insert(parts, "[Content_Types].xml", types, "</Types>")
+    _insert_text(parts, "[Content_Types].xml", types, "</Types>")
     targets = {"connections": "connections.xml", "customXml": "../customXml/item1.xml"}
     relations = "".join(
         f'<Relationship Id="rIdQuery{number}" Type="{_OF_DOCUMENTS}/relationships/{kind}" Target="{target}"/>'
         for number, (kind, target) in enumerate(targets.items(), start=1)
     )
-    _insert(parts, "xl/_rels/workbook.xml.rels", relations, "</Relationships>")
+    _insert_text(parts, "xl/_rels/workbook.xml.rels", relations, "</Relationships>")
 
 
-def _insert(parts: dict[str, bytes], name: str, text: str, before: str) -> None:
+def _insert_text(parts: dict[str, bytes], name: str, text: str, before: str) -> None:
     start, end = parts[name].rsplit(before.encode(), 1)
     parts[name] = start + text.encode() + before.encode() + end
 

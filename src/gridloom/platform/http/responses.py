@@ -13,7 +13,7 @@ T = TypeVar("T")
 JSON = "application/json"
 CSV = "text/csv"
 EXCEL_CSV = "text/csv; charset=utf-8; dialect=excel"
-"""What `?excel=true` asks for: a byte order mark, semicolons and decimal commas."""
+"""CSV of `?excel=true`: a byte order mark, semicolons and decimal commas."""
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
