@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from gridloom.platform.http.decode.parameters import EXCEL
+from gridloom.platform.http.decode.parameters import EXCEL, FIRST_MILLISECOND, LAST_MILLISECOND
 from gridloom.platform.http.openapi.schemas import Schemas
 from gridloom.platform.http.openapi.vocabulary import Vocabulary
 from gridloom.platform.http.operation import Operation
@@ -25,6 +25,12 @@ EXCEL_PARAMETER = {
     "required": False,
     "description": "Answer CSV for Excel: a byte order mark, semicolons between cells, decimal commas.",
     "schema": {"type": "boolean", "default": False},
+}
+MILLISECONDS = {
+    "type": "integer",
+    "description": "Milliseconds since 1970 in UTC",
+    "minimum": FIRST_MILLISECOND,
+    "exclusiveMaximum": LAST_MILLISECOND,
 }
 IF_MATCH = {
     "name": "If-Match",
@@ -62,6 +68,8 @@ def describe_parameters(operation: Operation, schemas: Schemas, vocabulary: Voca
 def _describe_query_parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
     plain = dict(options[0]) if len(options) == 1 else dict(schema)
+    if plain.get("format") == "date-time":
+        plain = {"anyOf": [plain, MILLISECONDS]}
     described = {"name": name, "in": "query", "required": required, "schema": plain}
     if plain.get("type") == "array":
         plain.setdefault("minItems", 1)
