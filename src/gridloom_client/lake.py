@@ -52,7 +52,7 @@ class LakeFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
-    """What the folder of a day holds."""
+    """The files of a day."""
 
     version: int = 1
     day: str
