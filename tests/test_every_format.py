@@ -6,6 +6,7 @@ import io
 from datetime import UTC, date, datetime
 from functools import cache
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -19,11 +20,15 @@ from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
 from gridloom.platform.http import operations_of
-from gridloom.platform.http.responses import ARROW, CSV, JSON, PARQUET
+from gridloom.platform.http.responses import ARROW, CSV, JSON, PARQUET, XLSX
 from gridloom.platform.identity.permissions import Role
 
 OPERATIONS = operations_of(*ROUTE_MODULES)
-TABULAR = [operation for operation in OPERATIONS if ARROW in operation.produces]
+TABULAR = [
+    operation
+    for operation in OPERATIONS
+    if {ARROW, XLSX} & {*operation.produces} and not operation.path.endswith("{statementID}")
+]
 START, END = "2030-01-01T00:00:00Z", "2030-02-01T00:00:00Z"
 RATED = {
     "ratedChargePower": 1000,
@@ -37,7 +42,6 @@ CHOICES = {
     "*/*": 200,
     "text/*": 200,
     "application/*;q=0.1, text/csv;q=0.9": 200,
-    f"image/png, {PARQUET}": 200,
     "image/png": 406,
     "text/csv;q=0": 406,
 }
@@ -96,32 +100,60 @@ def query_of(operation):
     return Sampler((operation,), {}).query(operation)
 
 
-async def ask(scene, operation, accept):
+def read_workbook(body):
+    sheet = openpyxl.load_workbook(io.BytesIO(body)).active
+    names, *rows = sheet.iter_rows(values_only=True)
+    return pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+
+
+READERS = {
+    CSV: lambda body: pa.csv.read_csv(io.BytesIO(body)),
+    XLSX: read_workbook,
+    ARROW: lambda body: pa.ipc.open_stream(body).read_all(),
+    PARQUET: lambda body: pa.parquet.read_table(io.BytesIO(body)),
+}
+
+
+def read_for_excel(body):
+    """As Excel does where decimals have a comma."""
+    assert body.startswith(b"\xef\xbb\xbf")
+    options = {"parse_options": pa.csv.ParseOptions(delimiter=";")}
+    return pa.csv.read_csv(io.BytesIO(body), convert_options=pa.csv.ConvertOptions(decimal_point=","), **options)
+
+
+async def ask(scene, operation, accept, **more):
     owner, ids = scene
     path = operation.path
     for parameter in operation.path_parameters:
         path = path.replace(f"{{{parameter.name}}}", str(ids[parameter.name]))
-    return await owner.admin.get(path, params=query_of(operation), headers={"Accept": accept})
+    return await owner.admin.get(path, params={**query_of(operation), **more}, headers={"Accept": accept})
 
 
 @pytest.mark.parametrize("operation", TABULAR, ids=lambda operation: operation.operation_id)
 class TestATable:
     async def test_is_the_same_in_every_format(self, scene, operation):
         assert (await ask(scene, operation, JSON)).status_code == 200
-        answers = {media_type: await ask(scene, operation, media_type) for media_type in (CSV, ARROW, PARQUET)}
-        for media_type, answer in answers.items():
+        tables = {}
+        for media_type in READERS.keys() & operation.produces:
+            answer = await ask(scene, operation, media_type)
             assert answer.status_code == 200, (media_type, answer.text)
             assert answer.headers["content-type"].split(";")[0] == media_type
-        arrow = pa.ipc.open_stream(answers[ARROW].content).read_all()
-        parquet = pa.parquet.read_table(io.BytesIO(answers[PARQUET].content))
-        csv = pa.csv.read_csv(io.BytesIO(answers[CSV].content))
-        assert arrow.column_names == parquet.column_names == csv.column_names
-        assert arrow.num_rows == parquet.num_rows == csv.num_rows
+            tables[media_type] = READERS[media_type](answer.content)
+        csv = tables[CSV]
+        assert all(
+            (table.column_names, table.num_rows) == (csv.column_names, csv.num_rows) for table in tables.values()
+        )
+        for_excel = await ask(scene, operation, "*/*", excel="true")
+        assert for_excel.headers["content-type"].startswith(CSV)
+        assert read_for_excel(for_excel.content).equals(csv)
 
     async def test_is_chosen_by_what_the_caller_accepts(self, scene, operation):
         for accept, status in CHOICES.items():
             answer = await ask(scene, operation, accept)
             assert answer.status_code == status, (accept, answer.text)
+        for accept, excel, status in ((JSON, "true", 406), (JSON, "false", 200), (CSV, "yes", 400)):
+            answer = await ask(scene, operation, accept, excel=excel)
+            assert answer.status_code == status, (accept, excel, answer.text)
 
     async def test_is_given_or_refused_whatever_is_said(self, scene, operation):
         for accept in NOISE:

@@ -195,8 +195,8 @@ class TestDescriptions:
         terms = field_descriptions().terms
         seen: dict[str, dict[str, str]] = {}
         for struct, name, schema in fields():
-            # A text beside a number is the number's decimal notation.
-            kinds = kinds_of(schema)
+            # A text beside a number is the number's decimal notation; a number beside an instant is its milliseconds.
+            kinds = {"string"} if "date-time" in str(schema) else kinds_of(schema)
             kind = "number" if kinds == {"number", "string"} else "/".join(sorted(kinds))
             if name in terms and f"{struct}.{name}" not in terms:
                 seen.setdefault(name, {}).setdefault(kind, struct)

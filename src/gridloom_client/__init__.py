@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gridloom_client.sse import ServerSentEvent
     from gridloom_client.streams import read_event
     from gridloom_client.tokens import InMemoryTokenStore, Tokens, TokenStore
-    from gridloom_client.wire import ARROW, CSV, JSON, NDJSON, PARQUET, UNSET, RawResponse, Request
+    from gridloom_client.wire import ARROW, CSV, EXCEL_CSV, JSON, NDJSON, PARQUET, UNSET, XLSX, RawResponse, Request
 
 _MODULES = {
     name: module
@@ -51,7 +51,7 @@ _MODULES = {
         ("sse", ("ServerSentEvent",)),
         ("streams", ("read_event",)),
         ("tokens", ("InMemoryTokenStore", "TokenStore", "Tokens")),
-        ("wire", ("ARROW", "CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "RawResponse", "Request")),
+        ("wire", ("ARROW", "CSV", "EXCEL_CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "XLSX", "RawResponse", "Request")),
     )
     for name in names
 }
@@ -93,11 +93,13 @@ def __dir__() -> list[str]:
 __all__ = [
     "ARROW",
     "CSV",
+    "EXCEL_CSV",
     "JSON",
     "NDJSON",
     "NEVER",
     "PARQUET",
     "UNSET",
+    "XLSX",
     "AsyncClient",
     "AsyncItemIterator",
     "AsyncPage",

@@ -98,7 +98,7 @@ class SyncMethod(BoundMethod[P, T]):
         return self._runner.run(self._answer_steps(*args, **kwargs))
 
     def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
-        """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
+        """The answer's bytes in another media type: CSV, EXCEL_CSV, ARROW or PARQUET, or XLSX where there is one."""
         return self._runner.run(self._content_steps(accept, *args, **kwargs))
 
     def table(self, *args: P.args, **kwargs: P.kwargs) -> Tabular:
@@ -121,7 +121,7 @@ class AsyncMethod(BoundMethod[P, T]):
         return await self._runner.run(self._answer_steps(*args, **kwargs))
 
     async def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
-        """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
+        """The answer's bytes in another media type: CSV, EXCEL_CSV, ARROW or PARQUET, or XLSX where there is one."""
         return await self._runner.run(self._content_steps(accept, *args, **kwargs))
 
     async def table(self, *args: P.args, **kwargs: P.kwargs) -> Tabular:

@@ -328,7 +328,7 @@ class Operation(Endpoint[P, T]):
             return Response(counts, error.status, {})
 
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]:
-        reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)
+        reply = yield from exchange.call(request.asking_for(accept), is_public=self.is_public)
         return reply.content
 
     def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]:

@@ -16,6 +16,9 @@ import msgspec
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 CSV: Final = "text/csv"
+EXCEL_CSV: Final = "text/csv; dialect=excel"
+"""CSV as Excel opens it where decimals have a comma: asked for as CSV with `?excel=true`."""
+XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 PARQUET: Final = "application/vnd.apache.parquet"
 EVENT_STREAM: Final = "text/event-stream"
@@ -53,6 +56,13 @@ class Request:
         """The same request with more headers; None leaves one out, `_` stands for a hyphen."""
         more = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
         return replace(self, headers={**self.headers, **more})
+
+    def asking_for(self, media_type: str) -> Request:
+        """The same request for another media type."""
+        if media_type != EXCEL_CSV:
+            return self.with_headers(Accept=media_type)
+        separator = "&" if "?" in self.target else "?"
+        return replace(self.with_headers(Accept=CSV), target=f"{self.target}{separator}excel=true")
 
     @property
     def is_repeatable(self) -> bool:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import csv
 import io
 import json
+import re
+import struct
+import zipfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import httpx2
+import openpyxl
 import pytest
 from tests.client.conftest import Ended
 from tests.people import OrganisationUnderTest, People
@@ -268,14 +273,71 @@ class TestTheOperator:
         return {"name": "k", "permissions": (await operator.get("/auth/me")).json()["permissions"]}
 
 
-class TestTheService:
-    async def test_says_that_semicolons_separate_a_table(self, stage: Stage):
-        header = {"Content-Type": "text/csv"}
-        points, trades = "signal;time;value\nactive_power;2026-03-29T00:00:00Z;1,5\n", "tradeID;assetID;time\n1;2;3\n"
-        for who, path, table in (
-            (stage.owner, f"/monitoring/{stage.battery}/datapoints", points),
-            (stage.trader, "/settlements/wholesale-trades", trades),
-        ):
-            refused = await who.admin.post(path, content=table, headers=header)
-            assert refused.status_code == 400
-            assert "emicolons separate" in refused.json()["detail"]
+class TestThePageOfSpreadsheets:
+    """docs/sheets.md, done as it says with openpyxl in place of Excel."""
+
+    async def test_has_a_workbook_whose_queries_the_service_answers(
+        self, run: Run, stage: Stage, tmp_path: Path, address: str
+    ):
+        file = tmp_path / "elbe.xlsx"
+        window = ("--start", f"{stage.day:%Y-%m-%d}", "--end", f"{stage.day + timedelta(days=1):%Y-%m-%d}")
+        written = await run("sheets", "workbook", "Elbe", str(file), *window)
+        assert (written.code, "paste an API key" in written.out) == (0, True), written.err
+        assert "cannot be written" in (await run("sheets", "workbook", "Elbe", str(file))).err
+        book = openpyxl.load_workbook(file)
+        cells = {name: place.attr_text for name, place in book.defined_names.items()}
+        book["Settings"][cells["gridloom_key"].partition("!")[2].replace("$", "")] = stage.trader_key
+        settings = {row[0]: row[1] for row in book["Settings"].iter_rows(values_only=True)}
+        assert set(cells) == {f"gridloom_{name}" for name in settings}
+        queries = read_queries(file.read_bytes())
+        assert [row[0] for row in book["Queries"].iter_rows(min_row=2, values_only=True)] == list(queries)
+        async with httpx2.AsyncClient(base_url=address) as excel:
+            for name, formula in queries.items():
+                assert book["Queries"].cell(2 + list(queries).index(name), 2).value == formula
+                path, query, headers = read_request(formula, settings)
+                answer = await excel.get(f"/{path}", params=query, headers=headers)
+                assert answer.status_code == 200, answer.text
+                columns = [cell.value for cell in book[name][1]]
+                assert next(csv.reader(io.StringIO(answer.text))) == columns
+                assert [column.name for column in book[name].tables[name].tableColumns] == columns
+
+    async def test_shows_code_that_runs(self, run: Run, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        listed = json.loads((await run("virtual", "list", "-o", "json")).out)
+        monkeypatch.chdir(tmp_path)
+        page = (Path(__file__).parents[2] / "docs" / "sheets.md").read_text()
+        for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+            names = {"asset_id": listed[0]["id"], "start": stage.day, "end": stage.day + timedelta(days=1)}
+            await asyncio.to_thread(exec, compile(code, "sheets.md", "exec"), names)
+        names, day = openpyxl.load_workbook(tmp_path / "revenue.xlsx").active.iter_rows(values_only=True)
+        assert (names[0], day[0]) == ("time", stage.day.astimezone(UTC).replace(tzinfo=None))
+
+
+def read_queries(workbook: bytes) -> dict[str, str]:
+    """The formulas that a reader of MS-QDEFF finds, by their names."""
+    parts = zipfile.ZipFile(io.BytesIO(workbook))
+    item = parts.read("customXml/item1.xml").decode("utf-16")
+    stream = io.BytesIO(base64.b64decode(re.findall(r"<DataMashup[^>]*>(.*)</DataMashup>", item)[0]))
+    assert stream.read(4) == bytes(4)
+    package, permissions, metadata, bindings = (stream.read(*struct.unpack("<i", stream.read(4))) for _ in range(4))
+    assert (stream.read(), b"<FirewallEnabled>true" in permissions, len(bindings)) == (b"", True, 1)
+    section = zipfile.ZipFile(io.BytesIO(package)).read("Formulas/Section1.m").decode()
+    found = dict(re.findall(r"^shared (\w+) = (.*?);\r?$", section.replace("\r\n", "\n"), re.MULTILINE | re.DOTALL))
+    connections = parts.read("xl/connections.xml").decode()
+    assert all(f"Section1/{name}".encode() in metadata and f"Location={name};" in connections for name in found)
+    return found
+
+
+def read_request(formula: str, settings: dict[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The path, query and headers of `Web.Contents` with what the named cells say."""
+
+    def text(expression: str) -> str:
+        parts = re.findall(r'Setting\("(\w+)"\)|"([^"]*)"', expression)
+        return "".join(settings[name] if name else literal for name, literal in parts)
+
+    def record(name: str) -> dict[str, str]:
+        fields = re.findall(rf"{name} = \[(.*)\]", formula)[0]
+        split = re.findall(r'#?"?(\w+)"? = ((?:Setting\("\w+"\)|"[^"]*"|\s*&\s*)+)', fields)
+        return {name: text(expression) for name, expression in split}
+
+    assert settings["key"] not in formula
+    return text(re.findall(r"RelativePath = (.*),", formula)[0]), record("Query"), record("Headers")

@@ -43,6 +43,21 @@ class TestWriting:
             "temperature": 100,
         }
 
+    async def test_takes_back_what_it_answers_for_excel(self, owner: Any, asset: str) -> None:
+        await write(
+            owner, asset, {"power": {"time": [*DAY], "value": [-1.5, 2e-7]}, "soc": {"time": [DAY[0]], "value": [3]}}
+        )
+        url, headers = f"/monitoring/{asset}/datapoints", {"Content-Type": "text/csv"}
+        window = {"start": DAY[0], "end": "2026-04-01T00:00:00Z"}
+        answer = await owner.viewer.get(url, params={**window, "excel": "true"})
+        lines = answer.text.split("\r\n")
+        assert (lines[0], lines[1]) == ("\ufeffsignal;time;value", "power;2026-03-28T23:00:00Z;-1,5")
+        taken = await owner.engineer.post(url, content=answer.content, headers=headers)
+        assert (taken.json()["overwritten"], taken.json()["refused"]) == (3, 0)
+        wide = f"time;power;soc\r\n{DAY[0]};1,5;x\r\n{DAY[1]};1.5;2\r\n"
+        taken = await owner.engineer.post(url, content=wide.encode(), headers=headers)
+        assert (taken.json()["overwritten"], taken.json()["written"], taken.json()["refused"]) == (1, 1, 2)
+
     async def test_refuses_what_lies_far_ahead_of_the_platforms_clock(self, owner: Any, asset: str) -> None:
         now = datetime.fromisoformat((await owner.viewer.get("/sandbox/clock")).json()["now"])
         for ahead, outcome in ((timedelta(hours=23, minutes=59), 200), (timedelta(hours=24, minutes=1), 422)):

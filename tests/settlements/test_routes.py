@@ -242,6 +242,25 @@ class TestFormats:
         answer = await operator.post("/settlements/net-off", content="x", headers={"Content-Type": "text/plain"})
         assert answer.status_code == 415
 
+    @pytest.mark.parametrize(
+        ("cell", "recorded"),
+        [("1,5", 1.5), ("-2", -2), ('"1,25"', 1.25), ("1e-1", 0.1), ("1.5", None), ("1.000,5", None), ("1,5,5", None)],
+    )
+    async def test_take_back_what_excel_saves(
+        self, operator: httpx2.AsyncClient, asset: UUID, cell: str, recorded: float | None
+    ) -> None:
+        """A point in a file with decimal commas may stand between thousands: it is refused."""
+        table = f"\ufeffassetID;time;volume\r\n{asset};2026-03-29T00:15:00Z;{cell}\r\n"
+        headers = {"Content-Type": "text/csv"}
+        answer = await operator.post("/settlements/net-off", content=table.encode(), headers=headers)
+        if recorded is None:
+            assert answer.status_code == 400
+            assert answer.json()["errors"] == [{"pointer": "/0/volume", "detail": "is not a number, such as 84,31"}]
+            return
+        assert answer.status_code == 200, answer.text
+        listed = (await operator.get("/settlements/net-off", params={"asset-id": str(asset)})).json()
+        assert [row["volume"] for row in listed] == [recorded]
+
 
 class TestList:
     async def test_of_a_battery_is_its_owners_and_of_nobody_else(

@@ -17,10 +17,11 @@ from msgspec import UNSET
 from reportlab.pdfgen.canvas import Canvas
 from tests.statements.conftest import FEBRUARY, JANUARY, Books
 
+from gridloom.platform.http import CSV
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements.document import pdf
 from gridloom.statements.document.pdf import render_pdf
-from gridloom.statements.document.tables import render_csv
+from gridloom.statements.document.tables import render_table
 from gridloom.statements.model import CORRECTION
 from gridloom.statements.views import (
     AssetMonthView,
@@ -258,14 +259,14 @@ class TestThePDF:
 class TestTheCSV:
     def test_has_a_row_for_each_line(self) -> None:
         statement = make_statement(5)
-        rows = list(csv.DictReader(io.StringIO(render_csv(statement).decode())))
+        rows = list(csv.DictReader(io.StringIO(render_table(statement, CSV).decode())))
         assert [Decimal(row["amount"]) for row in rows] == [line.amount for line in statement.lines]
         assert rows[-1]["correctedNumber"] == "2026-0008"
         assert rows[0]["number"] == "2026-0009"
 
     def test_has_a_row_without_an_amount_for_each_figure_that_there_is(self) -> None:
         statement = make_statement(0, figures=make_figures(2))
-        rows = list(csv.DictReader(io.StringIO(render_csv(statement).decode())))[len(statement.lines) :]
+        rows = list(csv.DictReader(io.StringIO(render_table(statement, CSV).decode())))[len(statement.lines) :]
         assert {(row["amount"], row["line"], row["number"]) for row in rows} == {("", "", "2026-0009")}
         shown = [(row["assetName"], row["figure"], row["value"], row["unit"]) for row in rows]
         assert shown[:3] == [
@@ -296,12 +297,14 @@ class TestTheCSV:
             counterparty=str(OWNER),
             counterparty_name="=cmd()",
         )
-        rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[line])).decode())))
+        rows = list(csv.DictReader(io.StringIO(render_table(make_statement(lines=[line]), CSV).decode())))
         assert rows[0]["counterpartyName"] == "'=cmd()"
         for start in "+-@":
             figures = make_figures(1)
             figures.assets[0].name = f"{start}cmd()"
-            rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[], figures=figures)).decode())))
+            rows = list(
+                csv.DictReader(io.StringIO(render_table(make_statement(lines=[], figures=figures), CSV).decode()))
+            )
             assert {row["assetName"] for row in rows} == {"", f"'{start}cmd()"}
 
 

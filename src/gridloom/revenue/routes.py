@@ -20,6 +20,7 @@ from gridloom.platform.http import (
     CSV,
     JSON,
     PARQUET,
+    XLSX,
     Caller,
     Instant,
     QueryParameters,
@@ -30,6 +31,7 @@ from gridloom.platform.http import (
 )
 from gridloom.platform.http.fields import parameter_error
 from gridloom.platform.http.operation import H
+from gridloom.platform.http.spreadsheets import TooManyCells
 from gridloom.platform.http.tables import stream_table
 from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.revenue import store
@@ -42,7 +44,7 @@ from gridloom.settlements.as_of import AsOf, check_as_of
 
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE
-FORMATS: Final = (JSON, CSV, ARROW, PARQUET)
+FORMATS: Final = (JSON, CSV, XLSX, ARROW, PARQUET)
 MAX_BUCKETS: Final = 40_000
 
 ReportResolution = Literal["raw", "15-minute", "hourly", "daily"]
@@ -82,6 +84,8 @@ def _declare_data_points(path: str, summary: str) -> Callable[[H], H]:
         response_schema=RevenuePoints,
         replica_read=True,
         columns=len(CATEGORIES),
+        costly_as=(XLSX,),
+        problems=(TooManyCells,),
     )
 
 

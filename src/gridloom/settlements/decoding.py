@@ -155,25 +155,26 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
         if not {"\n", "\r"} & set(text[:MAX_HEADER]) and len(text) > MAX_HEADER:
             raise csv.Error("its first line is too long")
         names = next(lines, [])
-        if len(names) == 1 and ";" in names[0]:
-            raise csv.Error("semicolons separate its columns; commas are expected, and decimal points")
+        decimal = "."
+        if len(names) == 1 and ";" in names[0]:  # as spreadsheets write it where decimals have a comma
+            decimal = ","
+            lines = csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True)
+            names = next(lines)
         _check_names(row, names)
         cells = list(islice((line for line in lines if line), MAX_ROWS + 1))
     except csv.Error as error:
         raise BadRequest.at("", f"The body is not CSV: {error}.", str(error)) from None
     _reject_too_many(len(cells))
-    readers = _text_readers(row)
-    columns = [(name, readers[name]) for name in names]
-    return _read_each(row, cells, lambda line: _convert_row(row, _name_columns(columns, line)))
+    numbers = _list_numbers(row)
+    return _read_each(row, cells, lambda line: _convert_row(row, _name_cells(names, line, numbers, decimal)))
 
 
-def _name_columns(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
-    if len(line) != len(columns):
-        raise ValueError(f"has {len(line)} fields where the header has {len(columns)}")
-    record = {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
-    for name, cell in record.items():
-        if cell is None:
-            raise FaultyCell(name, "is not a number, such as 84.31")
+def _name_cells(names: Sequence[str], line: Sequence[str], numbers: frozenset[str], decimal: str) -> dict[str, Any]:
+    if len(line) != len(names):
+        raise ValueError(f"has {len(line)} fields where the header has {len(names)}")
+    record: dict[str, Any] = {name: text for name, text in zip(names, line, strict=True) if text != ""}
+    for name in numbers & record.keys():
+        record[name] = _read_number(name, record[name], decimal)
     return record
 
 
@@ -185,22 +186,22 @@ class FaultyCell(ValueError):
         self.field = field
 
 
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-"""As JSON has it: programs write what is very small or large with an exponent."""
+_NUMBERS: Final = {mark: re.compile(rf"-?[0-9]+([{mark}][0-9]+)?([eE][+-]?[0-9]+)?") for mark in ".,"}
+"""As JSON has it, with a decimal point or comma: programs write what is very small or large with an exponent. A mark
+between thousands is refused: read as the other mark it would be a thousandth."""
 
 
-def _read_number(text: str) -> float | None:
-    """None for a text that is no number as people write it, also where Python would read one."""
-    return float(text) if _NUMBER.fullmatch(text) else None
+def _read_number(name: str, text: str, decimal: str) -> float:
+    if not _NUMBERS[decimal].fullmatch(text):
+        raise FaultyCell(name, f"is not a number, such as 84{decimal}31")
+    return float(text.replace(",", "."))
 
 
 @cache
-def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
+def _list_numbers(row: type[Row]) -> frozenset[str]:
+    """The fields that are numbers."""
     hints = get_type_hints(row)
-    return {
-        field.encode_name: _read_number if "float" in str(hints[field.name]) else str
-        for field in msgspec.structs.fields(row)
-    }
+    return frozenset(field.encode_name for field in msgspec.structs.fields(row) if "float" in str(hints[field.name]))
 
 
 def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:

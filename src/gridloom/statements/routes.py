@@ -19,6 +19,7 @@ from gridloom.platform.database.pool import Database, repeatable_read
 from gridloom.platform.http import (
     CSV,
     JSON,
+    XLSX,
     Content,
     Instant,
     Page,
@@ -27,16 +28,18 @@ from gridloom.platform.http import (
     Request,
     Response,
     operation,
+    plain_type,
 )
 from gridloom.platform.http.fields import parameter_error, to_json
 from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.spreadsheets import TooManyCells
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.platform.jobs import enqueue
 from gridloom.statements import store
 from gridloom.statements.assembling import assemble
 from gridloom.statements.computing import compute_amounts, list_open_months, load_figures, load_naming
 from gridloom.statements.document.pdf import render_pdf
-from gridloom.statements.document.tables import render_csv
+from gridloom.statements.document.tables import render_table
 from gridloom.statements.issuing import KIND
 from gridloom.statements.missing import MissingFact, find_gaps
 from gridloom.statements.model import IssuedMonth, Month, RunStatus, StatementRun, statement_id
@@ -262,8 +265,10 @@ def _read_cursor(text: str) -> Month:
     ORGANISATION + "/statements/{statementID}",
     summary="Read a statement",
     access=READ,
-    produces=(JSON, CSV, PDF),
+    produces=(JSON, CSV, XLSX, PDF),
     response_schema=IssuedStatement,
+    costly_as=(XLSX,),
+    problems=(TooManyCells,),
     replica_read=True,
 )
 async def read_statement(request: Request, organisation_id: UUID, statement_id: UUID) -> Content:
@@ -281,9 +286,14 @@ async def read_statement(request: Request, organisation_id: UUID, statement_id: 
         return Content(body, JSON)
     statement = msgspec.json.decode(body, type=IssuedStatement)
     name = f"statement-{statement.month if statement.number is UNSET else statement.number}"
-    render, media_type, suffix = (render_pdf, PDF, "pdf") if request.accepts == PDF else (render_csv, CSV, "csv")
+    suffix = {CSV: "csv", XLSX: "xlsx", PDF: "pdf"}[plain_type(request.accepts)]
     headers = {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}
-    return Content(await asyncio.to_thread(render, statement), media_type, headers)
+    body = await asyncio.to_thread(_render_statement, statement, request.accepts)
+    return Content(body, request.accepts, headers)
+
+
+def _render_statement(statement: IssuedStatement, media_type: str) -> bytes:
+    return render_pdf(statement) if media_type == PDF else render_table(statement, media_type)
 
 
 async def _read_other(request: Request, organisation_id: UUID, id: UUID) -> bytes:

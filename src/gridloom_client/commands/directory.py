@@ -34,6 +34,8 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "benchmark": (USING, "benchmark:benchmark", "What days earned beside what they could have."),
     "statement": (USING, "revenue:statement", "Who pays and who earns."),
     "statements": (USING, "statements:app", "Issued months: list, show, download."),
+    "sheets": (USING, "sheets:app", "Workbooks for spreadsheets."),
+    "lake": (USING, "lake:app", "Market days as Parquet in a directory or a bucket."),
     "backtest": (USING, "backtest:app", "Past days played again."),
     "assets": (USING, "assets:app", "Physical assets: installed batteries."),
     "fleets": (USING, "fleets:app", "Groups of batteries."),

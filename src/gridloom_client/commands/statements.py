@@ -16,7 +16,7 @@ from gridloom_client.commands.terminal.finding import choose_organisation
 from gridloom_client.commands.terminal.options import USUAL, ListEnd, ListStart, Options, OwnerName, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
-from gridloom_client.commands.terminal.windows import open_window
+from gridloom_client.wire import CSV, EXCEL_CSV, JSON, XLSX
 
 if TYPE_CHECKING:
     from gridloom_client.answers import IssuedStatement, MissingFact, StatementRun
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 app = CommandGroup(name="statements", group="Using the platform")
 
-Format = Literal["pdf", "csv", "json"]
+Format = Literal["pdf", "csv", "excel-csv", "xlsx", "json"]
 StatementName = Annotated[str, Parameter(help="Its month, its number or its id.")]
-_MEDIA_TYPES = {"pdf": "application/pdf", "csv": "text/csv", "json": "application/json"}
+_MEDIA_TYPES = {"pdf": "application/pdf", "csv": CSV, "excel-csv": EXCEL_CSV, "xlsx": XLSX, "json": JSON}
 
 
 @app.default
@@ -93,7 +93,7 @@ def download(
     organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
-    """Save a statement as PDF, CSV or JSON.
+    """Save a statement as PDF, workbook (XLSX), CSV or JSON.
 
     For example:
 
@@ -103,7 +103,7 @@ def download(
     Parameters
     ----------
     format
-        pdf, csv or json.
+        pdf, csv, excel-csv (semicolons and decimal commas), xlsx or json.
     to
         The file; named after the statement's number when left out.
     """
@@ -111,7 +111,7 @@ def download(
         owner = choose_organisation(client, organisation)
         found = _find_statement(client, owner, statement)
         content: bytes = client.statements.download(owner, found.id, _MEDIA_TYPES[format])
-    target = to or Path(f"statement-{found.number or found.month}.{format}")
+    target = to or Path(f"statement-{found.number or found.month}.{format.removeprefix('excel-')}")
     target.write_bytes(content)
     show_lines(f"{target}: {len(content):,} bytes", to_stderr=options.form != "table")
 

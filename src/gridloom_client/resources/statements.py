@@ -113,9 +113,16 @@ class Statements(Resource[M]):
         """
 
     def download(self, organisation_id: ID, statement_id: ID, media_type: str = PDF) -> Any:
-        """A statement as a document, unless `text/csv` or `application/json` is asked for.
+        """A statement as a document, unless another media type is asked for.
 
-        An `AsyncClient` awaits it.
+        Parameters
+        ----------
+        organisation_id : ID
+            The organisation's id.
+        statement_id : ID
+            The statement's id.
+        media_type : str, optional
+            `PDF`, `CSV`, `EXCEL_CSV`, `XLSX` or `JSON`: `application/pdf` when left out.
 
         Args:
             organisation_id: The organisation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
+from urllib.parse import quote
 from uuid import UUID
 
 import pytest
@@ -57,6 +58,24 @@ class TestAQuery:
         )
         assert found.since.tzinfo is UTC
         assert read(b"name=&is-open=false&price=3") == Filter(name="", price=3.0)
+
+    @pytest.mark.parametrize(
+        ("text", "instant"),
+        [
+            ("1782864000123", datetime(2026, 7, 1, microsecond=123_000, tzinfo=UTC)),
+            ("946684800000", datetime(2000, 1, 1, tzinfo=UTC)),
+            ("7258118399999", datetime(2199, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+            *((text, None) for text in ("946684799999", "7258118400000", "1782864000", "1782864000123000", "9" * 400)),
+            *((text, None) for text in ("-1782864000123", "1782864000123.5", "178286400012e1", "٣" * 13)),
+        ],
+    )
+    def test_has_instants_as_milliseconds_too(self, text: str, instant: datetime | None) -> None:
+        """A number of seconds or microseconds would be another year, and is refused."""
+        query = f"name=a&since={quote(text)}".encode()
+        if instant is None:
+            assert [pointer for pointer, _ in errors_of(query)] == ["query:since"]
+        else:
+            assert read(query).since == instant
 
     def test_names_every_parameter_that_is_at_fault(self) -> None:
         found = errors_of(b"limit=10&limit=3&colour=red&price=1e3&is-open=yes&ids=&day=2200-01-01")

@@ -14,7 +14,8 @@ from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import repeatable_read
-from gridloom.platform.http import JSON, Request, ResponseBody, Stream, operation
+from gridloom.platform.http import JSON, XLSX, Request, ResponseBody, Stream, operation
+from gridloom.platform.http.spreadsheets import TooManyCells
 from gridloom.settlements.as_of import PRICES, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.rules import requested_periods
@@ -42,9 +43,10 @@ class PositionPoint(ResponseBody):
     ASSET + "/position",
     summary="Read the open position",
     access=Permission.READ_VIRTUAL_ASSETS,
-    produces=TABLES,
+    produces=(*TABLES, XLSX),
     response_schema=list[PositionPoint],
-    problems=(AsOfTooEarly,),
+    problems=(AsOfTooEarly, TooManyCells),
+    costly_as=(XLSX,),
     replica_read=True,
     columns=10,
 )

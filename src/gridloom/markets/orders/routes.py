@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from uuid import UUID
 
 from msgspec import UNSET
@@ -42,6 +41,7 @@ from gridloom.markets.stage_calendar import GatePassed, NoDeliveryDay, OrderGate
 from gridloom.platform.audit.recording import record_audit
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.http import CSV, JSON, Content, Page, Request, Response, operation, to_json
+from gridloom.platform.http.spreadsheets import write_csv
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay
 from gridloom.virtual_assets.blocks.rules import NoWholesalePower
@@ -160,8 +160,9 @@ async def list_waiting_orders(request: Request, query: WaitingOrdersQuery) -> Co
         orders = await store.list_waiting(db, query.stage, query.delivery_day)
         request.audit_details["orders"] = len(orders)
         await record_audit(db, request, 200)
-    if request.accepts == CSV:
-        return Content(_write_csv(orders), CSV, {"Content-Disposition": 'attachment; filename="orders.csv"'})
+    if request.accepts != JSON:
+        body = write_csv([_COLUMNS, *_list_cells(orders)], request.accepts)
+        return Content(body, request.accepts, {"Content-Disposition": 'attachment; filename="orders.csv"'})
     return Content(to_json([order_view(order) for order in orders]), JSON)
 
 
@@ -172,10 +173,7 @@ _COLUMNS = (
 )
 
 
-def _write_csv(orders: Sequence[Order]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def _list_cells(orders: Sequence[Order]) -> Iterator[list[object]]:
     for order in orders:
         head = {
             "orderID": order.id,
@@ -190,17 +188,18 @@ def _write_csv(orders: Sequence[Order]) -> bytes:
             "atAnyPrice": str(order.at_any_price).lower(),
             "fee": order.fee_eur_mwh,
         }
-        writer.writerows({**head, **line} for line in _list_lines(order))
-    return text.getvalue().encode()
+        for line in _list_lines(order):
+            cells = {**head, **line}
+            yield [cells.get(column) for column in _COLUMNS]
 
 
 def _list_lines(order: Order) -> Iterator[dict[str, object]]:
     for one in order.volumes():
-        yield {"time": format_instant(one.time), "side": one.side, "volume": f"{one.volume_mwh.normalize():f}"}
+        yield {"time": format_instant(one.time), "side": one.side, "volume": Decimal(f"{one.volume_mwh.normalize():f}")}
     for bid in order.reserves:
         yield {
             "product": bid.product,
-            "capacity": f"{bid.capacity_kw:g}",
+            "capacity": Decimal(f"{bid.capacity_kw:g}"),
             "capacityPrice": bid.capacity_price_eur_mw,
             "energyPrice": "" if bid.energy_price_eur_mwh is None else bid.energy_price_eur_mwh,
         }

@@ -48,31 +48,49 @@ def from_csv(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointC
         raise BadRequest(f"The first line of the CSV names at most {MAX_SIGNALS} columns.")
     header_line = body if end < 0 else body[:end]
     try:
-        header = next(csv.reader([header_line.decode().strip()]), [])
+        header_text = header_line.decode().strip()
+        header = next(csv.reader([header_text]), [])
+        has_semicolons = len(header) == 1 and ";" in header_text
+        if has_semicolons:  # as spreadsheets write it where decimals have a comma
+            header = next(csv.reader([header_text], delimiter=";"))
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"The header of the CSV cannot be read: {error}.") from None
-    if len(header) == 1 and ";" in header[0]:
-        raise BadRequest("Semicolons separate the columns of the CSV; commas are expected, and decimal points.")
     _check_header(header, many=many)
     texts = {"signal", "time", "quality", ASSET} if set(header) >= _LONG else {"time", ASSET}
     typed = {name: pa.string() if name in texts else pa.float64() for name in header}
     try:
-        table = _read_csv(body, typed)
+        table = _read_csv(body, typed, has_semicolons=has_semicolons)
     except pa.ArrowInvalid:
         # Some value is no number, or the CSV is no table: text tells the two apart.
         try:
-            table = _read_csv(body, dict.fromkeys(header, pa.string()))
+            table = _read_csv(body, dict.fromkeys(header, pa.string()), has_semicolons=has_semicolons)
+            if has_semicolons:
+                table = _write_decimal_points(table, [name for name in header if name not in texts])
         except pa.ArrowInvalid as error:
             raise BadRequest(f"The CSV cannot be read: {_shorten_error(error)}") from None
     return _from_table(table, many=many, unit=unit)
 
 
-def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
+def _read_csv(body: bytes, types: dict[str, pa.DataType], *, has_semicolons: bool) -> pa.Table:
     return pa_csv.read_csv(
         pa.BufferReader(body),
         read_options=pa_csv.ReadOptions(use_threads=False),
-        convert_options=pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+        parse_options=pa_csv.ParseOptions(delimiter=";" if has_semicolons else ","),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            decimal_point="," if has_semicolons else ".",
+        ),
     )
+
+
+def _write_decimal_points(table: pa.Table, names: list[str]) -> pa.Table:
+    """The texts of numbers with points for their commas; one that has a point already is none."""
+    for name in names:
+        column = pc.replace_substring(pc.replace_substring(table.column(name), ".", ";"), ",", ".")
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
 
 
 def from_arrow(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns:

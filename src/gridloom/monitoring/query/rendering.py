@@ -19,7 +19,7 @@ from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.store.bodies import points_between
 from gridloom.monitoring.views import DataPointMeta
 from gridloom.platform.database.pool import Database
-from gridloom.platform.http import JSON, Content, Stream, to_json
+from gridloom.platform.http import CSV, JSON, Content, Stream, plain_type, to_json
 from gridloom.platform.http.tables import TIME, PointWriter, stream_table
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
     rest = pieces(db, selection)
     begun = [piece] if (piece := await anext(rest, None)) is not None else []
     names = pa.array(list(selection.signals), pa.string())
-    signal = pa.string() if media_type == "text/csv" else _SIGNAL
+    signal = pa.string() if plain_type(media_type) == CSV else _SIGNAL
     schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:

@@ -35,12 +35,13 @@ from gridloom.platform.http.answer.sending import send_response
 from gridloom.platform.http.answer.unread import UnreadAnswers
 from gridloom.platform.http.connections import ServedConnections
 from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_content_type, receive_body, unpack_body
-from gridloom.platform.http.decode.parameters import parameter_decoder_of, parse_parameter, split_query
+from gridloom.platform.http.decode.parameters import asks_for_excel, parameter_decoder_of, parse_parameter, split_query
 from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher
 from gridloom.platform.http.fields import QueryParameters
 from gridloom.platform.http.operation import Operation, Router
 from gridloom.platform.http.reads import ReadShare
 from gridloom.platform.http.request import AppState, AuditHook, Receive, Request, Scope, Send
+from gridloom.platform.http.responses import CSV
 from gridloom.platform.http.run import ReplayGuard, run
 from gridloom.platform.http.shares import Shares, TokenBuckets
 from gridloom.platform.http.windows import check_window
@@ -304,7 +305,10 @@ class Application:
     ) -> EncodedResponse:
         operation = request.operation
         await admit(request, scope, self.authenticator, self._by_network, self._by_organisation, response_headers)
-        request.accepts = negotiate(request.header("accept"), operation.produces)
+        answers_csv = CSV in operation.produces
+        asked = split_query(scope["query_string"])
+        for_excel = answers_csv and asks_for_excel(asked)
+        request.accepts = negotiate(request.header("accept"), operation.produces, for_excel=for_excel)
         arguments: dict[str, Any] = {}
         for parameter, text in zip(operation.path_parameters, values, strict=True):
             arguments[parameter.argument] = parse_parameter("path", parameter.name, text, parameter.type)
@@ -312,14 +316,11 @@ class Application:
         caller = request.caller_if_known
         if caller is not None and caller.physical_asset_ids is not None:
             reject_outside_key_assets(request)
+        query = parameter_decoder_of(operation.query or QueryParameters, answers_csv=answers_csv)(asked)
         if operation.query is not None:
-            arguments["query"] = parameter_decoder_of(operation.query)(split_query(scope["query_string"]))
-        elif scope["query_string"]:  # no parameter of it is one of this operation
-            parameter_decoder_of(QueryParameters)(split_query(scope["query_string"]))
+            arguments["query"] = query
         if not operation.changes_state:
-            query = arguments.get("query")
-            if query is not None:
-                check_window(query)
+            check_window(query)
             await self.reads.take_place(request, query)
         request.receive = receive
         if operation.body is None:

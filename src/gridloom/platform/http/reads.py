@@ -14,6 +14,7 @@ from gridloom.platform.database.pool import Database
 from gridloom.platform.http.fields import QueryParameters
 from gridloom.platform.http.operation import Operation
 from gridloom.platform.http.request import Request
+from gridloom.platform.http.responses import plain_type
 from gridloom.platform.http.shares import ShareUse
 from gridloom.platform.http.windows import estimate_values, has_window
 
@@ -67,6 +68,6 @@ def count_values(operation: Operation, query: QueryParameters | None, media_type
     """Values of a read's answer, which are its cost; 0 for one of a single resource or of a page."""
     if operation.changes_state:
         return 0
-    if media_type in operation.costly_as:
+    if plain_type(media_type) in operation.costly_as:
         return MAX_SMALL_VALUES + 1
     return estimate_values(query, operation.columns) if query is not None and has_window(type(query)) else 0

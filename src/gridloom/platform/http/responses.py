@@ -12,13 +12,21 @@ T = TypeVar("T")
 
 JSON = "application/json"
 CSV = "text/csv"
+EXCEL_CSV = "text/csv; charset=utf-8; dialect=excel"
+"""CSV of `?excel=true`: a byte order mark, semicolons and decimal commas."""
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 NDJSON = "application/x-ndjson"
 EVENT_STREAM = "text/event-stream"
 CLOUD_EVENTS = "application/cloudevents+json"
 XML = "application/xml"
 HTML = "text/html"
+
+
+def plain_type(media_type: str) -> str:
+    """A media type without its parameters."""
+    return media_type.partition(";")[0].strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Large tables in the format that was asked for, batch by batch: CSV, Arrow, Parquet, or JSON points."""
+"""Large tables in the format that was asked for, batch by batch: CSV, XLSX, Arrow, Parquet, or JSON points."""
 
 from __future__ import annotations
 
 import asyncio
-import csv
 import io
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from functools import cache, lru_cache
 from itertools import product
 from typing import Any, Protocol
@@ -18,7 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from gridloom.platform.http.responses import ARROW, CSV, PARQUET, Stream
+from gridloom.platform.http.responses import ARROW, CSV, EXCEL_CSV, PARQUET, XLSX, Stream, plain_type
+from gridloom.platform.http.spreadsheets import BYTE_ORDER_MARK, check_cells, write_workbook
 
 TIME = pa.timestamp("ms", tz="UTC")
 """The type of instants in a table."""
@@ -53,7 +53,7 @@ def stream_table(
     media_type: str, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch], *, file_name: str = "gridloom"
 ) -> Stream:
     """A table as a file that is written while it is read; one batch is in memory at a time."""
-    ending = {CSV: "csv", ARROW: "arrows", PARQUET: "parquet"}[media_type]
+    ending = {CSV: "csv", XLSX: "xlsx", ARROW: "arrows", PARQUET: "parquet"}[plain_type(media_type)]
     headers = {"Content-Disposition": f'attachment; filename="{file_name}.{ending}"'}
     return Stream(_encode_batches(media_type, schema, batches), media_type, headers)
 
@@ -74,6 +74,10 @@ async def _encode_batches(
 def _open_writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
     if media_type == CSV:
         return _CSVWriter(schema, sink)
+    if media_type == EXCEL_CSV:
+        return _ExcelCSVWriter(schema, sink)
+    if media_type == XLSX:
+        return _WorkbookWriter(schema, sink)
     if media_type == ARROW:
         return pa.ipc.new_stream(sink, schema)  # type: ignore[no-any-return]
     return _ParquetWriter(schema, sink)
@@ -82,22 +86,6 @@ def _open_writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
 def _write_batch(writer: _Writer, sink: _Sink, batch: pa.RecordBatch) -> bytes:
     writer.write_batch(batch)
     return sink.taken()
-
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
-def guard_formula(text: str) -> str:
-    """A text is a text, also for a spreadsheet that would compute what starts like a formula."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-
-
-def write_csv(rows: Iterable[Iterable[object]]) -> bytes:
-    """A small table, the names of its columns first; UTF-8 with RFC 4180's line ends. Texts are guarded."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerows([guard_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    return text.getvalue().encode()
 
 
 class _CSVWriter:
@@ -133,6 +121,51 @@ def _instants_as_texts(column: pa.Array) -> pa.Array:
     missing = np.isnat(instants)
     texts = time_texts(np.where(missing, np.datetime64(0, "ms"), instants))
     return pa.array(texts, pa.string(), mask=missing)
+
+
+class _ExcelCSVWriter:
+    """Line by line, with semicolons between cells and commas in numbers; times and texts as in any other CSV."""
+
+    def __init__(self, schema: pa.Schema, sink: _Sink) -> None:
+        self._sink = sink
+        sink.write(BYTE_ORDER_MARK + ";".join(schema.names).encode() + b"\r\n")
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        if batch.num_rows:
+            cells = [_show_excel_column(column) for column in batch.columns]
+            lines = pc.binary_join_element_wise(*cells, ";", null_handling="replace", null_replacement="")
+            self._sink.write("".join(f"{line}\r\n" for line in lines.to_pylist()).encode())
+
+    def close(self) -> None:
+        """Each line has its end."""
+
+
+def _show_excel_column(column: pa.Array) -> pa.Array:
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return pc.replace_substring(column.cast(pa.string()), ".", ",")
+    texts = _show_column(column).cast(pa.string())
+    if not pa.types.is_string(column.type):
+        return texts
+    quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+    return pc.if_else(pc.match_substring_regex(texts, '[;"\r\n]'), quoted, texts)
+
+
+class _WorkbookWriter:
+    """A workbook is written as a whole, so it is small."""
+
+    def __init__(self, schema: pa.Schema, sink: _Sink) -> None:
+        self._schema, self._sink = schema, sink
+        self._batches: list[pa.RecordBatch] = []
+        self._cells = len(schema)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._cells += batch.num_rows * batch.num_columns
+        check_cells(self._cells)
+        self._batches.append(batch)
+
+    def close(self) -> None:
+        columns = pa.Table.from_batches(self._batches, self._schema).to_pydict().values()
+        self._sink.write(write_workbook([self._schema.names, *zip(*columns, strict=True)], "Gridloom"))
 
 
 class _ParquetWriter:

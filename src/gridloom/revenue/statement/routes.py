@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -10,13 +11,14 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.kernel.market_time import Resolution, is_period_start
+from gridloom.kernel.market_time import Resolution, format_instant, is_period_start
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.platform.database.pool import Database, repeatable_read
-from gridloom.platform.http import Request, ResponseBody, operation
-from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http import CSV, JSON, XLSX, Content, Request, ResponseBody, operation
+from gridloom.platform.http.fields import parameter_error, to_json
 from gridloom.platform.http.operation import H
+from gridloom.platform.http.spreadsheets import TooManyCells, write_csv, write_workbook
 from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
@@ -58,12 +60,21 @@ COLUMNS = 768
 
 def _declare_statement(path: str, summary: str) -> Callable[[H], H]:
     return operation(
-        "GET", path, summary=summary, access=READ, problems=(AsOfTooEarly,), replica_read=True, columns=COLUMNS
+        "GET",
+        path,
+        summary=summary,
+        access=READ,
+        problems=(AsOfTooEarly, TooManyCells),
+        produces=(JSON, CSV, XLSX),
+        response_schema=Statement,
+        replica_read=True,
+        columns=COLUMNS,
+        costly_as=(XLSX,),
     )
 
 
 @_declare_statement("/revenue-reporting/virtual-assets/{virtualAssetID}/statement", "Statement of a virtual asset")
-async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
+async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID, query: StatementQuery) -> Content:
     """From its holder's side: trading and balancing income, less the auction price, tolls and imbalance.
 
     Whatever the buckets, amounts add up to the same cents. Shares of an amount are rounded towards zero, and what that
@@ -72,45 +83,45 @@ async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID,
     async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
         entries = await list_virtual(db, [authorized.key], window, grid, query.as_of)
-    return _make_statement(window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/portfolios/{portfolioID}/statement", "Statement of a portfolio")
-async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: StatementQuery) -> Statement:
+async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: StatementQuery) -> Content:
     """The statements of its virtual assets together."""
     async with _open_statement(request, query) as (db, window, grid):
         group = await require_portfolio(db, request.caller, portfolio_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
-    return _make_statement(window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/physical-assets/{physicalAssetID}/statement", "Statement of a physical asset")
-async def read_physical_asset_statement(request: Request, physical_asset_id: UUID, query: StatementQuery) -> Statement:
+async def read_physical_asset_statement(request: Request, physical_asset_id: UUID, query: StatementQuery) -> Content:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
     async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
         entries = await list_physical(db, [authorized.key], window, grid, query.as_of)
-    return _make_statement(window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/fleets/{fleetID}/statement", "Statement of a fleet")
-async def read_fleet_statement(request: Request, fleet_id: UUID, query: StatementQuery) -> Statement:
+async def read_fleet_statement(request: Request, fleet_id: UUID, query: StatementQuery) -> Content:
     """The statements of its physical assets together."""
     async with _open_statement(request, query) as (db, window, grid):
         group = await require_fleet(db, request.caller, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
-    return _make_statement(window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @_declare_statement("/revenue-reporting/organisations/{organisationID}/statement", "Statement of an organisation")
-async def read_organisation_statement(request: Request, organisation_id: UUID, query: StatementQuery) -> Statement:
+async def read_organisation_statement(request: Request, organisation_id: UUID, query: StatementQuery) -> Content:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
     async with _open_statement(request, query) as (db, window, grid):
         await authorize_organisation(db, request.caller, organisation_id)
         entries = await list_organisation(
             db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
         )
-    return _make_statement(window, grid, entries)
+    return await _answer_statement(request, window, grid, entries)
 
 
 @asynccontextmanager
@@ -138,6 +149,35 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     if len(grid.buckets) > MAX_BUCKETS:
         raise parameter_error("query", "resolution", f"makes more than {MAX_BUCKETS} buckets of this window")
     return Window(query.start, query.end), grid
+
+
+_COLUMN_NAMES = ("time", "line", "amount", "counterparty", "assumedEnergy")
+
+
+async def _answer_statement(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
+    statement = _make_statement(window, grid, entries)
+    if request.accepts == JSON:
+        return Content(to_json(statement), JSON)
+    body = await asyncio.to_thread(_render_table, statement, request.accepts)
+    suffix = "xlsx" if request.accepts == XLSX else "csv"
+    return Content(body, request.accepts, {"Content-Disposition": f'attachment; filename="statement.{suffix}"'})
+
+
+def _render_table(statement: Statement, media_type: str) -> bytes:
+    """A line a row."""
+    is_workbook = media_type == XLSX
+    lines = [
+        (
+            line.time if is_workbook else format_instant(line.time),
+            line.line.value,
+            line.amount,
+            line.counterparty,
+            None if line.assumed_energy is UNSET else line.assumed_energy,
+        )
+        for line in statement.lines
+    ]
+    rows = [_COLUMN_NAMES, *lines]
+    return write_workbook(rows, "Statement") if is_workbook else write_csv(rows, media_type)
 
 
 def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Statement:

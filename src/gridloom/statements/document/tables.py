@@ -1,4 +1,4 @@
-"""A statement as CSV: a line a row."""
+"""A statement as a table, CSV or XLSX: a line a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from gridloom.platform.http.tables import write_csv
+from gridloom.platform.http.responses import XLSX
+from gridloom.platform.http.spreadsheets import write_csv, write_workbook
 from gridloom.statements.views import IssuedStatement
 
 _COLUMNS: Final = (
@@ -60,9 +61,10 @@ _NO_LINE: Final = ("",) * 8
 _NO_FIGURE: Final = ("",) * 5
 
 
-def render_csv(statement: IssuedStatement) -> bytes:
+def render_table(statement: IssuedStatement, media_type: str) -> bytes:
     """Amounts with two decimals. A row for each line, then one for each figure, which has no amount."""
-    return write_csv(_list_rows(statement))
+    rows = _list_rows(statement)
+    return write_workbook(rows, "Statement") if media_type == XLSX else write_csv(rows, media_type)
 
 
 def _list_rows(statement: IssuedStatement) -> Iterator[tuple[object, ...]]:
@@ -87,10 +89,10 @@ def _list_rows(statement: IssuedStatement) -> Iterator[tuple[object, ...]]:
         yield str(statement.id), number, *_NO_LINE, asset, name, figure, value, unit
 
 
-def _list_figures(statement: IssuedStatement) -> Iterator[tuple[str, str, str, float | str, str]]:
+def _list_figures(statement: IssuedStatement) -> Iterator[tuple[str, str, str, float | Decimal, str]]:
     """Asset, its name, the figure, its value and unit; those that there are."""
     if statement.to_date is not UNSET:
-        yield "", "", "toDate", f"{statement.to_date:.2f}", "EUR"
+        yield "", "", "toDate", Decimal(f"{statement.to_date:.2f}"), "EUR"
     if statement.figures is UNSET:
         return
     whole = msgspec.to_builtins(statement.figures)

@@ -217,7 +217,9 @@ class TestParameters:
             {"type": "array", "items": {"type": "string"}, "minItems": 1},
         )
         assert found["cursor"]["schema"] == {"type": "string", "minLength": 1, "maxLength": 2000}, "and never null"
-        assert found["since"]["schema"] == {"type": "string", "format": "date-time"}
+        timestamp, milliseconds = found["since"]["schema"]["anyOf"]
+        assert timestamp == {"type": "string", "format": "date-time"}
+        assert (milliseconds["type"], milliseconds["minimum"]) == ("integer", 946_684_800_000)
         described = {name: parameter.get("description") for name, parameter in found.items()}
         assert described == {"limit": None, "cursor": None, "names": "Of toys", "since": "Seen since"}
 

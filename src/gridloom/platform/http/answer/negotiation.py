@@ -11,6 +11,7 @@ from functools import lru_cache
 import zstandard
 
 from gridloom.kernel.problem import NotAcceptable
+from gridloom.platform.http.responses import CSV, EXCEL_CSV
 
 COMPRESS_FROM_BYTES = 4096
 OFF_LOOP_FROM_BYTES = 64 * 1024
@@ -20,9 +21,16 @@ MAX_HEADER = 1000
 """Longer headers are cut off, so that the cache of headers, which any client can send, stays small."""
 
 
-def negotiate(accept: str | None, offered: tuple[str, ...]) -> str:
-    """The offered media type that the caller prefers; the first one where it has no preference."""
-    return _choose_media_type(accept and accept[:MAX_HEADER], offered)
+def negotiate(accept: str | None, offered: tuple[str, ...], *, for_excel: bool = False) -> str:
+    """The offered media type that the caller prefers; the first one where it has no preference.
+
+    for_excel: the answer is CSV for Excel, which `Accept` must allow.
+    """
+    shortened = accept and accept[:MAX_HEADER]
+    if not for_excel:
+        return _choose_media_type(shortened, offered)
+    _choose_media_type(shortened, (CSV,))
+    return EXCEL_CSV
 
 
 @lru_cache(maxsize=1024)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.text import find_forbidden
 from gridloom.platform.http.decode.validation_errors import MAX_ERRORS_LISTED, choose_option, describe_rejection
-from gridloom.platform.http.fields import QueryParameters, accept_day, accept_instant, parameter_error
+from gridloom.platform.http.fields import LATEST, QueryParameters, accept_day, accept_instant, parameter_error
 
 
 def split_query(query_string: bytes) -> list[tuple[str, str]]:
@@ -31,20 +31,33 @@ def split_query(query_string: bytes) -> list[tuple[str, str]]:
         raise BadRequest("The query is not a list of name=value pairs in UTF-8.") from None
 
 
+FIRST_MILLISECOND: Final = 946_684_800_000
+"""The year 2000: what seconds since 1970 are never as large as."""
+LAST_MILLISECOND: Final = int(LATEST.timestamp()) * 1000
+EXCEL: Final = "excel"
+"""Of every operation that answers CSV: whether to write it for Excel."""
+
+
+def asks_for_excel(pairs: list[tuple[str, str]]) -> bool:
+    return (EXCEL, "true") in pairs
+
+
 @cache
-def parameter_decoder_of(struct: type[QueryParameters]) -> ParameterDecoder:
-    return ParameterDecoder(struct)
+def parameter_decoder_of(struct: type[QueryParameters], *, answers_csv: bool = False) -> ParameterDecoder:
+    return ParameterDecoder(struct, answers_csv=answers_csv)
 
 
 class ParameterDecoder:
     """Query strings into one struct; a parameter unknown, doubled or malformed is a 400 that names it."""
 
-    def __init__(self, struct: type[QueryParameters]) -> None:
+    def __init__(self, struct: type[QueryParameters], *, answers_csv: bool = False) -> None:
         hints = get_type_hints(struct, include_extras=True)
         self._struct = struct
         self._fields = {
             field.encode_name: (field.name, _take_apart(hints[field.name])) for field in msgspec.structs.fields(struct)
         }
+        if answers_csv:
+            self._fields[EXCEL] = EXCEL, _take_apart(bool)
         self._needed = [field.encode_name for field in msgspec.structs.fields(struct) if field.required]
 
     def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
@@ -61,6 +74,7 @@ class ParameterDecoder:
         errors.extend(FieldError(f"query:{name}", "is missing") for name in self._needed if name not in named)
         if errors:
             raise _reject_parameters(errors[:MAX_ERRORS_LISTED])
+        values.pop(EXCEL, None)
         try:
             return self._struct(**values)
         except ValueError as error:
@@ -120,6 +134,8 @@ def _parse_text(source: str, name: str, text: str, hint: Any, kind: Any) -> Any:
         value = {"true": True, "false": False}.get(text, text)
     elif kind in (int, float) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", text):
         value = float(text) if "." in text else int(text)
+    elif kind is datetime and text.isascii() and text.isdecimal():
+        value = _read_milliseconds(source, name, text)
     try:
         value = msgspec.convert(value, hint)
         if kind is datetime:
@@ -129,6 +145,14 @@ def _parse_text(source: str, name: str, text: str, hint: Any, kind: Any) -> Any:
     except (msgspec.ValidationError, ValueError) as error:
         raise parameter_error(source, name, describe_rejection(str(error), hint)) from None
     return value
+
+
+def _read_milliseconds(source: str, name: str, text: str) -> datetime:
+    """An instant as dashboards write it. Seconds and microseconds are numbers of other lengths, and refused."""
+    milliseconds = int(text[:20])
+    if not FIRST_MILLISECOND <= milliseconds < LAST_MILLISECOND:
+        raise parameter_error(source, name, "is no number of milliseconds since 1970 between the years 2000 and 2200")
+    return datetime.fromtimestamp(milliseconds // 1000, UTC) + timedelta(milliseconds=milliseconds % 1000)
 
 
 def _without_none(hint: Any) -> Any:

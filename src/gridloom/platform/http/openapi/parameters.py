@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from gridloom.platform.http.decode.parameters import EXCEL, FIRST_MILLISECOND, LAST_MILLISECOND
 from gridloom.platform.http.openapi.schemas import Schemas
 from gridloom.platform.http.openapi.vocabulary import Vocabulary
 from gridloom.platform.http.operation import Operation
+from gridloom.platform.http.responses import CSV
 
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -16,6 +18,19 @@ IDEMPOTENCY_KEY = {
     "required": False,
     "description": "Makes a retry safe: the same key and body answer the first attempt's response for 24 hours.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+EXCEL_PARAMETER = {
+    "name": EXCEL,
+    "in": "query",
+    "required": False,
+    "description": "Answer CSV for Excel: a byte order mark, semicolons between cells, decimal commas.",
+    "schema": {"type": "boolean", "default": False},
+}
+MILLISECONDS = {
+    "type": "integer",
+    "description": "Milliseconds since 1970 in UTC",
+    "minimum": FIRST_MILLISECOND,
+    "exclusiveMaximum": LAST_MILLISECOND,
 }
 IF_MATCH = {
     "name": "If-Match",
@@ -41,6 +56,8 @@ def describe_parameters(operation: Operation, schemas: Schemas, vocabulary: Voca
         term = vocabulary.find(parameter["name"], owner if parameter["in"] == "query" else "")
         if term is not None:
             parameter["description"] = term.description
+    if CSV in operation.produces:
+        described.append(EXCEL_PARAMETER)
     if operation.method == "POST":
         described.append(IDEMPOTENCY_KEY)
     if operation.method in ("PUT", "PATCH", "DELETE"):
@@ -51,6 +68,8 @@ def describe_parameters(operation: Operation, schemas: Schemas, vocabulary: Voca
 def _describe_query_parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
     plain = dict(options[0]) if len(options) == 1 else dict(schema)
+    if plain.get("format") == "date-time":
+        plain = {"anyOf": [plain, MILLISECONDS]}
     described = {"name": name, "in": "query", "required": required, "schema": plain}
     if plain.get("type") == "array":
         plain.setdefault("minItems", 1)
