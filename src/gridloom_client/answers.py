@@ -1287,6 +1287,16 @@ class OrderVolume(ResponseStruct):
     volume: float  # Energy, MWh
 
 
+class OrderedFailure(ResponseStruct):
+    """A battery of the simulated world that fails on purpose."""
+
+    physical_asset_id: UUID  # The physical asset
+    start: datetime  # Start, inclusive
+    end: datetime  # End, exclusive
+    share: float  # Share of its power that is lost, above 0 and at most 1
+    announced: bool  # Whether its owner announces it, with a message to the exchange
+
+
 class OrderedReserve(ResponseStruct):
     product: str  # Product of a block
     capacity: float  # Offered capacity, kW
@@ -1813,6 +1823,7 @@ class Simulator(ResponseStruct):
     now: datetime  # Time of the platform's clock
     history_complete: bool  # Whether the simulated past has reached the present
     progress: float  # Share of the simulated past that is done, 0 to 1
+    failures: tuple[OrderedFailure, ...]  # What fails on purpose, as it was ordered
     history_seconds_left: int | None = None  # Estimated real seconds until history is complete, once known
     fault: str | None = None  # Why the simulated world does not move, where no simulator is signed in
 
@@ -1827,6 +1838,7 @@ class SimulatorStep(ResponseStruct):
     speed: float  # Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
     history_complete: bool  # Whether the simulated past has reached the present
     hurrying: bool  # Whether the clock runs as fast as it can instead of at `speed`
+    failures: tuple[OrderedFailure, ...]  # What fails on purpose
     step: datetime | None = None  # Quarter-hour that awaits the simulator; null where none does
     hurries_until: datetime | None = None  # Quarter-hour up to which time hurries; null where it does not
     memory: Record | None = None  # State stored with the last step, where the request reports none as done

@@ -3,11 +3,12 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from gridloom_client.answers import Clock, Simulator, SimulatorStep
+from gridloom_client.inputs import Failure
 from gridloom_client.operations import M, Resource, operation
 from gridloom_client.response_types import Record
 
@@ -93,8 +94,16 @@ class Sandbox(Resource[M]):
         """How the simulated world is doing."""
 
     @operation("PUT", "/sandbox/simulator")
-    def steer(self, *, running: bool | None = None, seed: int | None = None, speed: float | None = None) -> Simulator:
-        """Operator only: pause it, give it another speed (1 is real time), or another seed for the days to come."""
+    def steer(
+        self,
+        *,
+        running: bool | None = None,
+        seed: int | None = None,
+        speed: float | None = None,
+        failures: Sequence[Failure] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Simulator:
+        """Operator only: pause it, give it another speed (1 is real time), another seed for the days to come, or have
+        batteries fail on purpose, in place of those that were ordered before."""
 
     @operation("PUT", "/sandbox/simulator/step")
     def step(
