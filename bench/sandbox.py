@@ -18,7 +18,7 @@ from gridloom_client import Client
 HISTORY_DAYS = int(os.environ.get("GRIDLOOM_SIMULATOR_DAYS", "30"))
 ECONOMY_DAYS = HISTORY_DAYS - 2
 """Whole days that were auctioned: the first auctions of a world are for its third day."""
-SEEDS = tuple(int(seed) for seed in os.environ.get("GRIDLOOM_BENCH_SEEDS", "1 2 3 4 5").split())
+SEEDS = tuple(int(seed) for seed in os.environ.get("BENCH_SEEDS", "1 2 3 4 5").split())
 ENVIRONMENT = {
     "GRIDLOOM_SIMULATOR": "on",
     "GRIDLOOM_SIMULATOR_DAYS": str(HISTORY_DAYS),
@@ -37,7 +37,8 @@ MAX_HISTORY_S = 1_800.0
 def run(harness: Harness) -> None:
     _measure_history(harness)
     _measure_economy(harness)
-    _measure_days(harness)
+    if not os.environ.get("BENCH_ECONOMY_ONLY"):
+        _measure_days(harness)
     _measure_disturbance(harness)
 
 

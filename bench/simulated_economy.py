@@ -37,6 +37,8 @@ class Economy:
     lots: list[Lot]
     results: dict[str, float]
     """What is left to each trader, as a share of what it paid"""
+    lines: dict[str, dict[str, float]]
+    """Of each trader's statement, as shares of what it paid"""
     customers_share: float
     """Of all traders' profit, what customers paid beyond the day-ahead price"""
     reserves_eur: float
@@ -72,6 +74,7 @@ class Economy:
             "bidders": round(sum(one.bidders for one in self.lots) / len(self.lots), 1),
             "winner_over_second": round(median(leads), 3),
             "results": {name: round(share, 3) for name, share in sorted(self.results.items())},
+            "lines": self.lines,
             "customers": round(self.customers_share, 3),
             "reserves_eur": round(self.reserves_eur),
             "tolls_eur_mw_a": f"{min(self.tolls_eur_mw_a):g} to {max(self.tolls_eur_mw_a):g}",
@@ -110,6 +113,10 @@ def read_economy(operator: Client, start: datetime, end: datetime) -> Economy:
     return Economy(
         lots=list(_read_lots(operator, start, end)),
         results={names[id]: profit[id] / paid[id] for id in traders},
+        lines={
+            names[id]: {line: round(amount / paid[id], 3) for line, amount in sorted(found.items())}
+            for id, found in traders.items()
+        },
         customers_share=customers / sum(profit.values()),
         reserves_eur=sum(found[line] for found in traders.values() for line in RESERVE_LINES),
         tolls_eur_mw_a=[one["annualPrice"] for one in _rows(operator, "/settlements/tolling-contracts", start, end)],
@@ -155,7 +162,10 @@ def _read_lots(operator: Client, start: datetime, end: datetime) -> Iterator[Lot
         found = _get(operator, f"/auctions/{auction['id']}/results")
         if found["outcome"] != "ALLOCATED":
             continue
-        offers = sorted((float(bid["price"]) for bid in found["bids"]), reverse=True)
+        best: dict[str, float] = defaultdict(float)
+        for bid in found["bids"]:
+            best[bid["organisationID"]] = max(best[bid["organisationID"]], float(bid["price"]))
+        offers = sorted(best.values(), reverse=True)
         lines = _sum_lines(
             operator, f"/revenue-reporting/virtual-assets/{found['virtualAssetID']}/statement", first, last
         )
@@ -175,7 +185,7 @@ def _customers_gain(operator: Client, start: datetime, end: datetime) -> float:
         row["start"]: row["price"] for row in _rows(operator, "/reference-prices", start, end, series="DAY_AHEAD_DE_LU")
     }
     return sum(
-        (float(row["price"]) - spot[row["time"]]) * float(row["volume"]) * (1 if row["side"] == "SELL" else -1)
+        (float(row["price"]) - float(spot[row["time"]])) * float(row["volume"]) * (1 if row["side"] == "SELL" else -1)
         for row in _rows(operator, "/settlements/wholesale-trades", start, end)
         if row["market"] == "OTC"
     )
