@@ -1,9 +1,9 @@
 """The pictures of docs/sandbox.md: a simulated year beside the real one it was calibrated on.
 
-    python -m bench.sandbox_pictures FOLDER
+    python -m bench.sandbox_pictures [FOLDER]
 
 FOLDER holds the published prices (see `bench.price_calibration`). Pictures hold figures made of them, means
-and quantiles, never the prices.
+and quantiles, never the prices. Without it only those of the economy are drawn.
 """
 
 from __future__ import annotations
@@ -166,10 +166,16 @@ def draw_economy(month: Month) -> None:
     chart.write("traders")
     for one, value in zip(TRADERS, results, strict=True):
         sys.stdout.write(f"{one.name}: {value:.1f} %\n")
+    correlation = np.corrcoef(month.prices_eur_mw, month.values_eur_mw)[0, 1]
+    gaining = np.mean(np.array(month.values_eur_mw) > month.prices_eur_mw)
+    sys.stdout.write(f"correlation {correlation:.2f}, {100 * gaining:.0f} % of lots gain\n")
     sys.stdout.write(f"netted {100 * month.netted_share:.1f} %, open {100 * month.open_share:.2f} %\n")
 
 
-def main(folder: str) -> None:
+def main(folder: str | None) -> None:
+    draw_economy(live_month(SEED, FIRST_DAY))
+    if folder is None:
+        return
     first = date(SIMULATED_YEAR, 1, 1)
     simulated = DayAhead(SEED).hourly(first, 365)
     years = {
@@ -180,8 +186,7 @@ def main(folder: str) -> None:
     draw_months(years)
     draw_duration(years)
     draw_markets()
-    draw_economy(live_month(SEED, FIRST_DAY))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

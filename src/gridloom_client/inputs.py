@@ -137,6 +137,16 @@ class Coordinates(InputStruct):
     """Degrees east"""
 
 
+class Failure(InputStruct):
+    """A battery of the simulated world that fails on purpose."""
+
+    physical_asset_id: ID  # The physical asset
+    start: datetime  # Start, inclusive
+    end: datetime  # End, exclusive
+    share: float | None = None  # Share of its power that is lost, above 0 and at most 1
+    announced: bool | None = None  # Whether its owner announces it, with a message to the exchange
+
+
 class FcrAward(InputStruct):
     """Accepted FCR capacity in a block; key: asset, day and product."""
 

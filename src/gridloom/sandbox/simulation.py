@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_of, market_day_window
 
@@ -37,6 +39,8 @@ class Simulation:
     real: datetime
     fault: str | None = None
     """Why no simulator takes part, where it was not let in."""
+    failures: Sequence[dict[str, Any]] = ()
+    """What fails on purpose, as the operator has ordered it."""
 
     @property
     def awaits_simulator(self) -> bool:

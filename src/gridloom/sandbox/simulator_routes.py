@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any
+from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, convert, to_builtins
 
 from gridloom.kernel.market_time import floor_to_period
-from gridloom.kernel.problem import Conflict, Forbidden
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, Unprocessable
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.http import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
 from gridloom.platform.http.response_fields import view_of
@@ -24,6 +25,8 @@ SILENCE = timedelta(minutes=1)
 
 Speed = Annotated[float, Meta(ge=0.1, le=100_000)]
 Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+FailedShare = Annotated[float, Meta(gt=0, le=1)]
+MAX_FAILURES = 100
 
 
 NOT_MOVED_IN = (
@@ -37,6 +40,33 @@ class NoSimulator(Conflict, title="The sandbox has no simulator"):
     `PUT /sandbox/simulator {"running": true}`."""
 
 
+class UnknownBattery(Unprocessable, title="The simulated world has no such battery"):
+    """A failure names a battery that no simulator runs. `errors` names each."""
+
+
+class NewFailure(RequestBody):
+    """A battery of the simulated world that fails on purpose."""
+
+    physical_asset_id: UUID
+    start: Instant
+    end: Instant
+    share: FailedShare = 1.0
+    announced: bool = False
+
+
+class OrderedFailure(ResponseBody):
+    """A battery of the simulated world that fails on purpose."""
+
+    physical_asset_id: UUID
+    start: Instant
+    end: Instant
+    share: FailedShare
+    announced: bool
+
+
+NewFailures = Annotated[list[NewFailure], Meta(max_length=MAX_FAILURES)]
+
+
 class SimulatorView(ResponseBody):
     running: bool
     seed: Seed
@@ -44,6 +74,7 @@ class SimulatorView(ResponseBody):
     now: Instant
     history_complete: bool
     progress: Annotated[float, Meta(ge=0, le=1)]
+    failures: list[OrderedFailure]
     history_seconds_left: int | UnsetType = UNSET
     fault: str | UnsetType = UNSET
 
@@ -52,6 +83,7 @@ class SimulatorChange(RequestBody):
     running: bool | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET
     speed: Speed | UnsetType = UNSET
+    failures: NewFailures | UnsetType = UNSET
 
 
 @operation("GET", "/sandbox/simulator", summary="Read the state of the simulator", access=SIGNED_IN)
@@ -65,13 +97,15 @@ async def read_simulator(request: Request) -> SimulatorView:
     "/sandbox/simulator",
     summary="Steer the simulator",
     access=SIGNED_IN,
-    problems=(NoSimulator,),
+    problems=(NoSimulator, UnknownBattery),
 )
 async def steer_simulator(request: Request, body: SimulatorChange) -> SimulatorView:
     """By the operator's people; what is left out stays. Paused, the world idles while the clock runs on at the
     real one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not
     published yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running`
-    has the world begin, without a past, at the present time of the clock."""
+    has the world begin, without a past, at the present time of the clock. `failures` lists what fails on purpose, in
+    place of those ordered before; the past of such a failure stays. One that is announced its owner announces at once;
+    the others are seen by what is measured, and by what is not delivered."""
     if not request.caller.is_operator:
         raise Forbidden("Only the operator steers the simulator.")
     await store.lock_clock(request.db)
@@ -85,6 +119,9 @@ async def steer_simulator(request: Request, body: SimulatorChange) -> SimulatorV
         await begin_world_now(request.db, seed=settings.simulator_seed)
         state = await simulator_store.read_simulation(request.db)
         assert state is not None
+    if not isinstance(body.failures, UnsetType):
+        await _check_failures(request, body.failures)
+        await simulator_store.order_failures(request.db, [to_builtins(one) for one in body.failures])
     running = state.running if isinstance(body.running, UnsetType) else body.running
     seed = state.seed if isinstance(body.seed, UnsetType) else body.seed
     speed = state.speed if isinstance(body.speed, UnsetType) else body.speed
@@ -96,12 +133,36 @@ async def steer_simulator(request: Request, body: SimulatorChange) -> SimulatorV
     return await _show_simulator(request, await simulator_store.read_simulation(request.db))
 
 
+async def _check_failures(request: Request, failures: list[NewFailure]) -> None:
+    backward = [
+        FieldError(f"/failures/{index}/end", "Expected a quarter-hour after the start.")
+        for index, one in enumerate(failures)
+        if not floor_to_period(one.start) == one.start < one.end == floor_to_period(one.end)
+    ]
+    if backward:
+        raise BadRequest("Failures begin and end on quarter-hours.", backward)
+    known = await simulator_store.read_batteries(request.db)
+    unknown = [
+        FieldError(f"/failures/{index}/physicalAssetID", "unknown")
+        for index, one in enumerate(failures)
+        if str(one.physical_asset_id) not in known
+    ]
+    if unknown:
+        raise UnknownBattery("These are no batteries of the simulated world.", unknown)
+
+
 async def _show_simulator(request: Request, state: Simulation | None) -> SimulatorView:
     if state is None:
         now = await platform_now(request.db)
         seed = request.resources[Settings].simulator_seed
         return SimulatorView(
-            running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0
+            running=False,
+            seed=seed,
+            speed=1.0,
+            now=_to_the_millisecond(now),
+            history_complete=True,
+            progress=1.0,
+            failures=[],
         )
     left_s = state.history_left_s
     return view_of(
@@ -109,6 +170,7 @@ async def _show_simulator(request: Request, state: Simulation | None) -> Simulat
         state,
         now=_to_the_millisecond(state.now),
         progress=round(state.progress, 4),
+        failures=[convert(one, OrderedFailure) for one in state.failures],
         history_seconds_left=UNSET if left_s is None else round(left_s),
     )
 
@@ -141,6 +203,7 @@ class StepView(ResponseBody):
     history_complete: bool
     hurrying: bool
     hurries_until: Instant | None
+    failures: list[OrderedFailure]
     memory: dict[str, Any] | UnsetType = UNSET
 
 
@@ -183,6 +246,7 @@ async def take_simulator_step(request: Request, body: StepDone) -> StepView:
         step=state.step if takes_part and state.awaits_simulator else None,
         hurrying=state.is_hurrying,
         hurries_until=state.hurries_until,
+        failures=[convert(one, OrderedFailure) for one in state.failures],
     )
     if takes_part and isinstance(body.done, UnsetType):
         answer.memory = await simulator_store.read_memory(request.pool) or {}

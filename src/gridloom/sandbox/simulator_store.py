@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,11 +18,23 @@ async def read_simulation(db: Database) -> Simulation | None:
     row = await db.fetchrow(
         """
         select world, seed, running, speed, start, step, is_done, history_complete, target, anchor_real,
-               anchor_platform, fault, platform_now() as now, clock_timestamp() as real
+               anchor_platform, fault, failures, platform_now() as now, clock_timestamp() as real
         from sandbox_simulator
         """
     )
     return None if row is None else Simulation(**dict(row))
+
+
+async def read_batteries(db: Database) -> set[str]:
+    """The ids of the batteries that the simulator runs."""
+    known: dict[str, str] = await db.fetchval("select memory -> 'batteries' from sandbox_simulator") or {}
+    return set(known.values())
+
+
+async def order_failures(db: Database, failures: Sequence[dict[str, Any]]) -> None:
+    """In place of those ordered before."""
+    await db.execute("update sandbox_simulator set failures = $1::jsonb", failures)
+    await notify_changed(db)
 
 
 async def read_memory(db: Database) -> Any:
@@ -47,7 +60,7 @@ async def begin_again(db: Database, start: datetime) -> None:
         """
         update sandbox_simulator
         set world = world + 1, running = true, start = $1, step = $1, is_done = false, history_complete = false,
-            target = null, anchor_real = clock_timestamp(), anchor_platform = $1, memory = null
+            target = null, anchor_real = clock_timestamp(), anchor_platform = $1, memory = null, failures = '[]'
         """,
         start,
     )

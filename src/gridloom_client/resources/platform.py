@@ -3,11 +3,12 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from gridloom_client.answers import Clock, Simulator, SimulatorStep
+from gridloom_client.inputs import Failure
 from gridloom_client.operations import M, Resource, operation
 from gridloom_client.response_types import Record
 
@@ -253,19 +254,16 @@ class Sandbox(Resource[M]):
         """
 
     @operation("PUT", "/sandbox/simulator")
-    def steer(self, *, running: bool | None = None, seed: int | None = None, speed: float | None = None) -> Simulator:
-        """Steer the simulator.
-
-        By the operator's people; what is left out stays. Paused, the world idles while the clock runs on at the real
-        one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not published
-        yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running` has
-        the world begin, without a past, at the present time of the clock.
-
-        Args:
-            running: Whether the simulated world moves
-            seed: Seed of the random numbers of market days to come
-            speed: Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-        """
+    def steer(
+        self,
+        *,
+        running: bool | None = None,
+        seed: int | None = None,
+        speed: float | None = None,
+        failures: Sequence[Failure] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> Simulator:
+        """Operator only: pause it, give it another speed (1 is real time), another seed for the days to come, or have
+        batteries fail on purpose, in place of those that were ordered before."""
 
     @operation("PUT", "/sandbox/simulator/step")
     def step(

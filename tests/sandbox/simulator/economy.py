@@ -12,6 +12,12 @@ import numpy as np
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.operator import HURDLE_SHARE
 from gridloom.sandbox.simulator.participants.planning import Store
+from gridloom.sandbox.simulator.participants.reserve_offers import (
+    choose_all_offers,
+    earn_reserves,
+    hold_reserves,
+    list_accepted,
+)
 from gridloom.sandbox.simulator.participants.strategies import STRATEGIES, USUAL, customers_periods, customers_prices
 from gridloom.sandbox.simulator.participants.traders import plan_holding
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer, foreseen_value
@@ -43,6 +49,8 @@ class Month:
     bidders: list[int] = field(default_factory=list)
     customers_eur: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """What each trader's customers paid beyond the day-ahead price"""
+    reserves_eur: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    tolls_eur_mw_a: list[int] = field(default_factory=list)
     exported_mwh: float = 0.0
     netted_mwh: float = 0.0
     traded_mwh: float = 0.0
@@ -65,6 +73,7 @@ def live_month(seed: int, first: date, days: int = DAYS) -> Month:
             power_mw = sum(battery.power_kw for battery in batteries_in(zone)) / 1000
             held = [(ZONES[zone].toll_holder, TOLLED_SHARE * power_mw)]
             toll = annual_toll(board, zone, first + timedelta(days=n // TOLL_DAYS * TOLL_DAYS))
+            month.tolls_eur_mw_a.append(toll)
             month.paid_eur[ZONES[zone].toll_holder] += toll * held[0][1] / 365
             if n >= FIRST_AUCTIONED_DAY:
                 held += _clear_auction(board, month, zone, day, AUCTIONED_SHARE * power_mw)
@@ -99,11 +108,16 @@ def _deliver_day(board: MarketData, month: Month, zone: str, day: date, held: li
     powers = []
     for number, (holder, power_mw) in enumerate(held):
         flat = np.full(len(board.day_ahead(day)), 1000 * power_mw)
+        is_tolled = number == 0
+        offers = choose_all_offers(board, STRATEGIES[holder], day, power_mw) if is_tolled else []
+        reserves = list_accepted(board, day, offers)
         store = Store(flat, flat, STORAGE_HOURS * 1000 * power_mw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
-        powers.append(
-            np.array(plan_holding(board, holder, zone, day, store, 0.5, DAILY_CYCLES, serves_customers=number == 0))
-        )
-        earned = _sell_plan(board, month, holder, day, powers[-1] / 4000, serves_customers=number == 0)
+        store = hold_reserves(store, day, reserves)
+        power_kw = plan_holding(board, holder, zone, day, store, 0.5, DAILY_CYCLES, serves_customers=is_tolled)
+        powers.append(np.array(power_kw))
+        of_reserves = earn_reserves(board, day, reserves)
+        month.reserves_eur[holder] += of_reserves
+        earned = of_reserves + _sell_plan(board, month, holder, day, powers[-1] / 4000, serves_customers=is_tolled)
         month.earned_eur[holder] += earned
         if number:
             month.values_eur_mw.append(earned / power_mw)

@@ -140,22 +140,27 @@ class TestATrader:
 
 class TestSettlement:
     async def test_is_what_was_called(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        """Of the aFRR that batteries hold, for their owners and for those who hold virtual batteries."""
         start, end = window
-        day = market_day_of(start)
         span = {"start": start.isoformat(), "end": end.isoformat()}
-        board = MarketData(lambda _: 1)
-        energy: dict[str, float] = defaultdict(float)
+        board, day = MarketData(lambda _: 1), market_day_of(start)
+        settled = {"POS": 0.0, "NEG": 0.0}
         for row in await world.pages("/settlements/afrr-energy", **span):
-            energy[row["assetID"]] += float(row["volume"]) * (1 if row["direction"] == "POS" else -1)
-        awards = await world.pages("/settlements/afrr-capacity", **span)
-        assert awards
-        for asset_id in {row["assetID"] for row in awards}:
-            if asset_id in await broken_batteries(world, start, end):
-                continue
-            found = await read_battery(world, asset_id, start, end)
-            metered = found["reserve_power"].sum() / 60 / 1000
-            assert metered == pytest.approx(energy[asset_id], rel=0.001, abs=1e-3)
-        assert board.activation(day, Direction.POS).any()
+            settled[row["direction"]] += float(row["volume"])
+        batteries = {one["id"] for one in await world.get("/physical-assets")}
+        sellers = {row["assetID"] for row in await world.pages("/settlements/afrr-capacity", **span)}
+        assert sellers & batteries
+        assert sellers - batteries
+        called = dict.fromkeys(settled, 0.0)
+        for battery in batteries:
+            dispatch = (await world.get(f"/physical-assets/{battery}/dispatch", **span))["dispatch"]
+            for place, point in enumerate(dispatch):
+                for part in point["parts"]:
+                    if part["kind"].startswith("AFRR"):
+                        direction = Direction(part["kind"].removeprefix("AFRR_"))
+                        called[direction] += abs(part["power"]) / 4000 * float(board.activation(day, direction)[place])
+        assert called == pytest.approx(settled, rel=0.001, abs=1e-3)
+        assert sum(called.values()) > 0
 
 
 class TestTheBooks:

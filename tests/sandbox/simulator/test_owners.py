@@ -12,14 +12,11 @@ from tests.sandbox.simulator.recorded import Session, refusal
 
 from gridloom.kernel.market_time import period_count
 from gridloom.sandbox.simulator.market.balancing import fcr_prices_eur_mw
+from gridloom.sandbox.simulator.participants.failures import announce_outages
 from gridloom.sandbox.simulator.participants.operator import settle_day
-from gridloom.sandbox.simulator.participants.owners import (
-    announce_outages,
-    offer_reserves,
-    report_results,
-)
+from gridloom.sandbox.simulator.participants.owners import offer_reserves, report_results
 from gridloom.sandbox.simulator.scenario import BATTERIES, SimulatedBattery
-from gridloom.sandbox.simulator.state import AwaitedBid, SimulatedOutage, SimulatorState
+from gridloom.sandbox.simulator.state import AwaitedBid, FailureKind, SimulatedOutage, SimulatorState
 
 pytestmark = pytest.mark.pure
 
@@ -193,7 +190,8 @@ class TestWhatAnOwnerAsksFor:
     async def test_says_of_an_outage_when_how_much_and_why_and_names_its_message(self, planned: bool) -> None:
         battery = BATTERIES[3]
         start, end = NOON, NOON + timedelta(hours=2)
-        outage = SimulatedOutage(battery.slug, start, end, 0.25, planned)
+        kind = FailureKind.MAINTENANCE if planned else FailureKind.TRIP
+        outage = SimulatedOutage(battery.slug, start, end, 0.25, planned, kind=kind)
         scene, sessions = self.scene_of(lambda target, body: {"id": "message"}, outages=[outage])
         await announce_outages(scene)
         missing_kw, key = 0.25 * battery.power_kw, f"outage/{battery.slug}/20260618T1000"

@@ -31,9 +31,9 @@ class TestWhatTheClockHasPassed:
         assert late == {
             (0, 0): [True, True, False],
             (4, 0): [True],
-            (7, 30): [False],
+            (7, 30): [False, False],
             (8, 0): [True, True, True, False],
-            (8, 15): [True, True],
+            (8, 15): [True, True, False],
             (9, 45): [True, True, False, False],
             (10, 30): [True, True, False],
             (11, 30): [False, False],

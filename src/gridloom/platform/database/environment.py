@@ -53,6 +53,7 @@ create table if not exists sandbox_simulator (
 alter table sandbox_simulator add column if not exists taken_by uuid;         -- one simulator at a time: which one
 alter table sandbox_simulator add column if not exists taken_at timestamptz;  -- and when it was last heard of
 alter table sandbox_simulator add column if not exists fault text;            -- why no simulator was let in
+alter table sandbox_simulator add column if not exists failures jsonb not null default '[]';  -- on purpose
 """
 
 

@@ -15,7 +15,7 @@ from gridloom.sandbox.simulator.batteries import metering
 from gridloom.sandbox.simulator.batteries.minute_reports import MinuteReports
 from gridloom.sandbox.simulator.credentials import SimulatorCredentials, member_name, member_password
 from gridloom.sandbox.simulator.market.market_data import LOOK_BACK_DAYS, MarketData
-from gridloom.sandbox.simulator.participants import operator, owners
+from gridloom.sandbox.simulator.participants import failures, operator
 from gridloom.sandbox.simulator.seeding import accept_invitation, join_again, seed_world
 from gridloom.sandbox.simulator.state import SimulatorState
 from gridloom.sandbox.simulator.step_context import StepContext, wall_time
@@ -158,7 +158,9 @@ async def _enter_world(
         voices = await join_again(connect, credentials, operator_voice, memory)
     else:
         first_day = market_day_of(asked.start) - timedelta(days=800)
-        memory = SimulatorState(world=asked.world, seeds={first_day.isoformat(): asked.seed})
+        memory = SimulatorState(
+            world=asked.world, seeds={first_day.isoformat(): asked.seed}, begun=market_day_of(asked.start)
+        )
         voices = await seed_world(connect, credentials, operator_voice, memory, asked.start)
     world = SimulationRun(memory, MarketData(memory.seed_of), operator_voice, voices, asked.start)
     if memory.last_step is not None:
@@ -177,6 +179,7 @@ async def take_step(world: SimulationRun, asked: SimulatorStep, step: datetime) 
     if memory.last_step is not None and step <= memory.last_step:
         return step  # there was nothing to do in it
     memory.take_seed(asked.seed, market_day_of(step) + timedelta(days=3))
+    memory.take_failures(asked.failures)
     first = step if memory.last_step is None else memory.last_step + PERIOD
     while first < step:
         await _do_step(world, asked, first, is_late=True)
@@ -193,7 +196,7 @@ def last_idle_step(memory: SimulatorState, step: datetime, latest: datetime) -> 
     assert memory.metered_until is not None
     while step < latest:
         coming = step + PERIOD
-        breaks = any(not outage.announced and outage.start <= coming for outage in memory.outages)
+        breaks = any(outage.is_due(coming) for outage in memory.outages)
         if breaks or wall_time(coming) in TIMETABLE or coming - memory.metered_until >= METER_EVERY:
             break
         step = coming
@@ -219,7 +222,7 @@ async def _do_step(world: SimulationRun, asked: SimulatorStep, step: datetime, *
         await metering.meter(scene, step)
     for group in TIMETABLE.get(scene.clock, ()):
         await asyncio.gather(*(item(scene) for item in group if not is_late or item in CATCH_UP_ACTIONS))
-    await owners.announce_outages(scene)
+    await failures.announce_outages(scene)
     memory.last_step = step
 
 

@@ -57,24 +57,24 @@ TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
 
 BATTERIES: Final = (
     SimulatedBattery(
-        "bentwis", "Bentwisch", "kuestenspeicher", FIFTY_HERTZ, 20_000, 40_000, 0.950, 54.12, 12.20, fcr_mw=2
+        "bentwis", "Bentwisch", "kuestenspeicher", FIFTY_HERTZ, 20_000, 40_000, 0.950, 54.12, 12.20, fcr_mw=4
     ),
-    SimulatedBattery("schwedt", "Schwedt", "alpenstrom", FIFTY_HERTZ, 12_000, 24_000, 0.945, 53.06, 14.28, fcr_mw=1),
-    SimulatedBattery("boxberg", "Boxberg", "alpenstrom", FIFTY_HERTZ, 30_000, 60_000, 0.955, 51.41, 14.57, afrr_mw=2),
-    SimulatedBattery("herne", "Herne", "alpenstrom", AMPRION, 16_000, 32_000, 0.948, 51.54, 7.22, fcr_mw=1),
+    SimulatedBattery("schwedt", "Schwedt", "alpenstrom", FIFTY_HERTZ, 12_000, 24_000, 0.945, 53.06, 14.28, fcr_mw=2),
+    SimulatedBattery("boxberg", "Boxberg", "alpenstrom", FIFTY_HERTZ, 30_000, 60_000, 0.955, 51.41, 14.57, afrr_mw=4),
+    SimulatedBattery("herne", "Herne", "alpenstrom", AMPRION, 16_000, 32_000, 0.948, 51.54, 7.22, fcr_mw=3),
     SimulatedBattery(
-        "duisbrg", "Duisburg-Walsum", "kuestenspeicher", AMPRION, 24_000, 48_000, 0.952, 51.53, 6.71, fcr_mw=2
+        "duisbrg", "Duisburg-Walsum", "kuestenspeicher", AMPRION, 24_000, 48_000, 0.952, 51.53, 6.71, fcr_mw=4
     ),
-    SimulatedBattery("lingen", "Lingen", "alpenstrom", AMPRION, 10_000, 20_000, 0.944, 52.52, 7.32),
+    SimulatedBattery("lingen", "Lingen", "alpenstrom", AMPRION, 10_000, 20_000, 0.944, 52.52, 7.32, fcr_mw=2),
     SimulatedBattery(
-        "brunsbt", "Brunsbüttel", "kuestenspeicher", TENNET, 30_000, 60_000, 0.953, 53.90, 9.14, afrr_mw=2
+        "brunsbt", "Brunsbüttel", "kuestenspeicher", TENNET, 30_000, 60_000, 0.953, 53.90, 9.14, afrr_mw=4
     ),
-    SimulatedBattery("jardelu", "Jardelund", "kuestenspeicher", TENNET, 14_000, 28_000, 0.946, 54.83, 9.20, fcr_mw=1),
-    SimulatedBattery("diele", "Diele", "alpenstrom", TENNET, 18_000, 36_000, 0.949, 53.10, 7.30),
-    SimulatedBattery("heilbrn", "Heilbronn", "alpenstrom", TRANSNET_BW, 25_000, 50_000, 0.951, 49.14, 9.22, fcr_mw=2),
-    SimulatedBattery("kupfrzl", "Kupferzell", "alpenstrom", TRANSNET_BW, 20_000, 40_000, 0.950, 49.23, 9.68, afrr_mw=1),
+    SimulatedBattery("jardelu", "Jardelund", "kuestenspeicher", TENNET, 14_000, 28_000, 0.946, 54.83, 9.20, fcr_mw=2),
+    SimulatedBattery("diele", "Diele", "alpenstrom", TENNET, 18_000, 36_000, 0.949, 53.10, 7.30, fcr_mw=3),
+    SimulatedBattery("heilbrn", "Heilbronn", "alpenstrom", TRANSNET_BW, 25_000, 50_000, 0.951, 49.14, 9.22, fcr_mw=5),
+    SimulatedBattery("kupfrzl", "Kupferzell", "alpenstrom", TRANSNET_BW, 20_000, 40_000, 0.950, 49.23, 9.68, afrr_mw=3),
     SimulatedBattery(
-        "karlsrh", "Karlsruhe", "kuestenspeicher", TRANSNET_BW, 12_000, 24_000, 0.945, 49.01, 8.40, fcr_mw=1
+        "karlsrh", "Karlsruhe", "kuestenspeicher", TRANSNET_BW, 12_000, 24_000, 0.945, 49.01, 8.40, fcr_mw=2
     ),
 )
 

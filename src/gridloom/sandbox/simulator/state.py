@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from gridloom.kernel.window import Window
 from gridloom.sandbox.simulator.batteries.physics import State
+from gridloom.sandbox.simulator.scenario import STORAGE_HOURS
+from gridloom_client.answers import OrderedFailure
 
 
 class SimulatedHolding(msgspec.Struct):
@@ -23,6 +28,10 @@ class SimulatedHolding(msgspec.Struct):
     charge_efficiency: float
     discharge_efficiency: float
     daily_cycle_limit: float | None = None
+
+    @property
+    def power_mw(self) -> float:
+        return self.energy_kwh / (1000 * STORAGE_HOURS)
 
     @property
     def is_tolled(self) -> bool:
@@ -48,6 +57,14 @@ class Award(msgspec.Struct):
     price_eur_mw_h: float
 
 
+class HeldReserve(msgspec.Struct):
+    """Balancing power that a virtual battery sold for a block; the price in EUR/MW per hour."""
+
+    product: str
+    capacity_mw: float
+    price_eur_mw_h: float
+
+
 class AwaitedBid(msgspec.Struct):
     """A balancing bid that has no result yet."""
 
@@ -59,6 +76,16 @@ class AwaitedBid(msgspec.Struct):
     """As it was bid: FCR for the whole block, aFRR per hour."""
 
 
+class FailureKind(StrEnum):
+    TRIP = "TRIP"
+    DERATING = "DERATING"
+    MAINTENANCE = "MAINTENANCE"
+    LONG = "LONG"
+    """For a week"""
+    ORDERED = "ORDERED"
+    """On purpose, by the operator"""
+
+
 class SimulatedOutage(msgspec.Struct):
     battery: str
     start: datetime
@@ -67,12 +94,28 @@ class SimulatedOutage(msgspec.Struct):
     """Share of the power that is lost"""
     planned: bool
     announced: bool = False
+    kind: FailureKind = FailureKind.TRIP
+    said_after_min: int = 0
+    """From its start until its owner says so"""
+    is_unsaid: bool = False
+    """Its owner never says so."""
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its owner says so now."""
+        is_seen = (
+            self.planned
+            or self.kind is FailureKind.ORDERED
+            or self.start + timedelta(minutes=self.said_after_min) <= now < self.end
+        )
+        return is_seen and not self.announced and not self.is_unsaid
 
 
 class SimulatorState(msgspec.Struct):
     world: int
     seeds: dict[str, int]
     """From which market day on which seed holds"""
+    begun: date | None = None
+    """Its first market day"""
     organisations: dict[str, str] = {}
     batteries: dict[str, str] = {}
     portfolios: dict[str, str] = {}
@@ -89,6 +132,8 @@ class SimulatorState(msgspec.Struct):
     waiting: list[AwaitedBid] = []
     awards: dict[str, list[Award]] = {}
     """By delivery day"""
+    reserves: dict[str, dict[str, list[HeldReserve]]] = {}
+    """By delivery day and virtual battery: what orders at FCR and aFRR have sold"""
     outages: list[SimulatedOutage] = []
     plans: dict[str, dict[str, list[float]]] = {}
     """By delivery day and virtual battery: the power that is still to be traded, in kW"""
@@ -115,6 +160,36 @@ class SimulatorState(msgspec.Struct):
         self.health_percent = [round(float(x), 8) for x in state.health_percent]
         self.owed_kwh = [round(float(x), 6) for x in owed_kwh]
 
+    def available_share(self, battery: str, window: Window) -> float:
+        """Of a battery's power, throughout a window, as far as its owner has said."""
+        missing = (
+            one.missing
+            for one in self.outages
+            if one.battery == battery and one.announced and one.start < window.end and window.start < one.end
+        )
+        return max(0.0, 1.0 - sum(missing))
+
+    def take_failures(self, ordered: Sequence[OrderedFailure]) -> None:
+        """What the operator has fail on purpose, in place of what it ordered before; what was announced stays so."""
+        slugs = {id: slug for slug, id in self.batteries.items()}
+        before = {(one.battery, one.start): one for one in self.outages if one.kind is FailureKind.ORDERED}
+        self.outages = [one for one in self.outages if one.kind is not FailureKind.ORDERED]
+        for one in ordered:
+            slug = slugs[str(one.physical_asset_id)]
+            known = before.get((slug, one.start))
+            self.outages.append(
+                SimulatedOutage(
+                    slug,
+                    one.start,
+                    one.end,
+                    one.share,
+                    planned=False,
+                    announced=known is not None and known.announced,
+                    kind=FailureKind.ORDERED,
+                    is_unsaid=not one.announced,
+                )
+            )
+
     # --- chance ------------------------------------------------------------------------------------------------------
 
     def seed_of(self, day: date) -> int:
@@ -131,6 +206,7 @@ class SimulatorState(msgspec.Struct):
     def forget_before(self, day: date, now: datetime) -> None:
         old = day.isoformat()
         self.awards = {of: awards for of, awards in self.awards.items() if of >= old}
+        self.reserves = {of: held for of, held in self.reserves.items() if of >= old}
         self.plans = {of: plans for of, plans in self.plans.items() if of >= old}
         self.unsold = {of: stored for of, stored in self.unsold.items() if of > old}
         self.holdings = [one for one in self.holdings if one.end > now]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gridloom.kernel.market_stages import Stage
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
-from gridloom.sandbox.simulator.participants import operator, owners, traders, trading
+from gridloom.sandbox.simulator.participants import failures, operator, owners, reserves, traders, trading
 from gridloom.sandbox.simulator.step_context import StepContext
 
 _DAY = timedelta(days=1)
@@ -28,7 +28,7 @@ def _for_day(days_ahead: int, act: Callable[..., Awaitable[None]], *more: Any) -
 
 async def begin_day(scene: StepContext) -> None:
     scene.memory.forget_before(scene.today - 2 * _DAY, scene.step)
-    owners.draw_outages(scene, scene.today)
+    failures.draw_outages(scene, scene.today)
 
 
 async def renew_tolls(scene: StepContext) -> None:
@@ -78,9 +78,11 @@ clear_third_auction: Final = _for_day(0, operator.clear_orders, Stage.IDA3)
 TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
     (0, 0): ((begin_day,), (publish_intraday, trading.trade_intraday)),
     (4, 0): ((publish_intraday,),),
-    (7, 30): ((_for_day(1, owners.offer_reserves),),),  # their gates are at 8:00 and 9:00
+    (7, 30): (
+        (_for_day(1, owners.offer_reserves), _for_day(1, reserves.order_reserves, Stage.FCR)),
+    ),  # their gates are at 8:00 and 9:00
     (8, 0): ((publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),),
-    (8, 15): ((publish_fcr, clear_fcr),),
+    (8, 15): ((publish_fcr, clear_fcr), (_for_day(1, reserves.order_reserves, Stage.AFRR),)),
     (9, 45): (
         (publish_afrr, clear_afrr, _for_day(1, owners.report_results)),
         (_for_day(0, operator.offer_auctions),),

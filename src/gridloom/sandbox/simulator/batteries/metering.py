@@ -30,6 +30,8 @@ LONGEST_RUN = timedelta(hours=12)
 """Of the physics at once: with its sums over powers of a factor it stays far from the ends of a double."""
 UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
 """Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
+UPKEEP_UNTIL = 0.02
+"""What is more, called by balancing, the platform counts as drift and trades the day before."""
 
 CELLS = BatteryArray(
     charge_kw=np.array([battery.power_kw for battery in BATTERIES]),
@@ -165,9 +167,11 @@ def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
     """Small powers in idle quarter-hours that bring back what rest and frequency response took: [battery][period]."""
     upkeep = np.zeros_like(orders.power_kw)
     owed, limit = owed_kwh, UPKEEP_SHARE * CELLS.charge_kw
-    due = np.abs(owed) > UPKEEP_FROM * CELLS.capacity_kwh
+    share = np.abs(owed) / CELLS.capacity_kwh
+    due = (share > UPKEEP_FROM) & (share < UPKEEP_UNTIL)
+    afrr_kw = np.sum(list(orders.afrr_kw.values()), axis=0)
     for period in range(orders.periods):
-        idle = due & (orders.power_kw[:, period] == 0)
+        idle = due & (orders.power_kw[:, period] == 0) & (afrr_kw[:, period] == 0)
         wanted = np.where(owed > 0, -owed / CELLS.charge_efficiency, -owed * CELLS.discharge_efficiency) * 4
         power = np.where(idle, np.clip(wanted, -limit, limit), 0.0)
         upkeep[:, period] = power

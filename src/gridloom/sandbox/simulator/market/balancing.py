@@ -64,6 +64,12 @@ def blocks_of(day: date) -> list[SimulatedBlock]:
     return [SimulatedBlock(day, number) for number in range(len(BLOCK_START_HOURS))]
 
 
+def read_product(day: date, product: str) -> tuple[Direction, SimulatedBlock]:
+    """`POS_16_20` → the direction and the block."""
+    direction = Direction(product.partition("_")[0])
+    return direction, next(block for block in blocks_of(day) if block.product(direction) == product)
+
+
 @lru_cache(maxsize=64)
 def fcr_prices_eur_mw(seed: int, day: date) -> Floats:
     """The settlement price of each block in EUR/MW for the whole block, to the cent, as it is published."""

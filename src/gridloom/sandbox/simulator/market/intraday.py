@@ -39,6 +39,8 @@ INTRADAY_PERSISTENCE = 0.93
 CALM_SPREAD = 0.38
 """How much some days are calmer than others, as the standard deviation of the logarithm"""
 SYSTEM_PERSISTENCE = 0.86
+SCARCE_FROM, SCARCITY_EUR_MWH = 2.7, 1400.0
+"""From which imbalance of the system on, in standard deviations, and how much dearer each further one is"""
 FIRST_HOUR_OF_THIRD = 12
 
 
@@ -86,9 +88,11 @@ def system_imbalance(seed: int, day: date) -> Floats:
 
 
 def imbalance_prices(seed: int, day: date, intraday: Floats) -> Floats:
-    """EUR/MWh to the cent: dear when the system is short, cheap or negative when it is long, now and then very."""
+    """EUR/MWh to the cent: dear when the system is short, cheap or negative when it is long. Where little reserve is
+    left, which is so in a few quarter-hours a month, beyond a thousand."""
     short = system_imbalance(seed, day)
-    return in_cents(intraday + 48.0 * short + 22.0 * short * np.abs(short))
+    scarce = np.sign(short) * np.maximum(np.abs(short) - SCARCE_FROM, 0.0)
+    return in_cents(intraday + 48.0 * short + 22.0 * short * np.abs(short) + SCARCITY_EUR_MWH * scarce)
 
 
 def _draw_chain(seed: int, purpose: str, day: date, persistence: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import compress
@@ -17,7 +18,7 @@ from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_of, mark
 from gridloom.kernel.window import Window
 from gridloom.sandbox.simulator import publishing
 from gridloom.sandbox.simulator.api_session import ApiSession, RequestRejected, read_instant, record_rejection, written
-from gridloom.sandbox.simulator.market.balancing import SimulatedBlock, blocks_of
+from gridloom.sandbox.simulator.market.balancing import read_product
 from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.market.exchange import clear_order, stage_prices
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction, periods_of_third
@@ -32,9 +33,10 @@ from gridloom.sandbox.simulator.scenario import (
     TRADERS,
     VIRTUAL_EFFICIENCY,
     ZONES,
+    SimulatedBattery,
     batteries_in,
 )
-from gridloom.sandbox.simulator.state import Award, OpenAuction, SimulatedHolding
+from gridloom.sandbox.simulator.state import HeldReserve, OpenAuction, SimulatedHolding
 from gridloom.sandbox.simulator.step_context import StepContext
 
 MAX_RESULTS = 50
@@ -50,9 +52,8 @@ def wall_clock(day: date, hour: int, minute: int = 0) -> datetime:
 # --- virtual batteries on offer --------------------------------------------------------------------------------------
 
 
-def _list_backing(scene: StepContext, zone: str) -> list[dict[str, Any]]:
-    """All batteries of the zone, by their power; the last takes what rounding leaves."""
-    batteries = batteries_in(zone)
+def _list_backing(scene: StepContext, batteries: list[SimulatedBattery]) -> list[dict[str, Any]]:
+    """By their power; the last takes what rounding leaves."""
     total_kw = sum(battery.power_kw for battery in batteries)
     shares = [round(battery.power_kw / total_kw, 6) for battery in batteries]
     shares[-1] = round(1 - sum(shares[:-1]), 6)
@@ -60,9 +61,8 @@ def _list_backing(scene: StepContext, zone: str) -> list[dict[str, Any]]:
     return [{"physicalAssetID": id, "share": share} for id, share in zip(ids, shares, strict=True)]
 
 
-def _size_lot(zone: str, share: float) -> tuple[float, float]:
-    """Power and energy of a share of the zone's batteries, in whole kW and kWh."""
-    batteries = batteries_in(zone)
+def _size_lot(batteries: list[SimulatedBattery], share: float) -> tuple[float, float]:
+    """Power and energy of a share of the batteries, in whole kW and kWh."""
     return float(int(share * sum(b.power_kw for b in batteries))), float(
         int(share * sum(b.energy_kwh for b in batteries))
     )
@@ -92,7 +92,10 @@ async def offer_auctions(scene: StepContext, today: date) -> None:
 async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
     day = today + timedelta(days=2)
     window = market_day_window(day)
-    power_kw, energy_kwh = _size_lot(zone, AUCTIONED_SHARE)
+    batteries = [one for one in batteries_in(zone) if scene.memory.available_share(one.slug, window)]
+    if not batteries:
+        return
+    power_kw, energy_kwh = _size_lot(batteries, AUCTIONED_SHARE)
     worth = power_kw / 1000 * await asyncio.to_thread(foreseen_value, scene.board, USUAL, day, today)
     closing = wall_clock(today + timedelta(days=1), ZONES[zone].closing_hour)
     body = {
@@ -100,7 +103,7 @@ async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
         "end": written(closing),
         "item": _describe_battery(window, zone, power_kw, energy_kwh),
         "hurdlePrice": euros(max(HURDLE_SHARE * worth, 1.0)),
-        "backing": _list_backing(scene, zone),
+        "backing": _list_backing(scene, batteries),
         "participants": [scene.memory.organisations[trader.slug] for trader in TRADERS],
     }
     try:
@@ -120,12 +123,12 @@ async def renew_tolls(scene: StepContext, first: date) -> None:
 async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
-    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(zone, TOLLED_SHARE)
+    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries_in(zone), TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": scene.memory.portfolios[holder],
         **_describe_battery(Window(start, end), zone, power_kw, energy_kwh),
-        "backing": _list_backing(scene, zone),
+        "backing": _list_backing(scene, batteries_in(zone)),
     }
     organisation_id = scene.memory.organisations[holder]
     try:
@@ -240,9 +243,10 @@ async def publish_afrr(scene: StepContext, day: date) -> None:
 
 
 async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
-    """The orders that wait at a stage whose gate has passed, at its prices; none was placed in the world's past."""
+    """The orders that wait at a stage whose gate has passed, at its prices; in the world's past there are none but for
+    reserves."""
     is_awaited = stage is Stage.DAY_AHEAD and scene.memory.awaited_day == day.isoformat()
-    if scene.is_past or is_awaited:
+    if (scene.is_past and not stage.is_reserve) or is_awaited:
         return
     waiting = await scene.operator.get(f"/orders?stage={stage}&delivery-day={day}")
     prices = await asyncio.to_thread(stage_prices, scene.board, stage, day) if waiting else {}
@@ -250,19 +254,56 @@ async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
     for first in range(0, len(results), MAX_RESULTS):
         key = scene.key(f"orders/{stage}/{day}/{first}")
         await scene.operator.post("/orders/results", results[first : first + MAX_RESULTS], key)
+    if stage.is_reserve:
+        _remember_reserves(scene, day, waiting, results)
+
+
+def _remember_reserves(
+    scene: StepContext, day: date, orders: list[dict[str, Any]], results: list[dict[str, Any]]
+) -> None:
+    """Replaces what a run of this step that was cut off has remembered."""
+    held = scene.memory.reserves.setdefault(day.isoformat(), {})
+    for order, result in zip(orders, results, strict=True):
+        sold = held.setdefault(order["virtualAssetID"], [])
+        known = {one.product for one in sold}
+        for one in result.get("reserves", ()):
+            if one["product"] not in known:
+                direction, block = read_product(day, one["product"])
+                hours = block.length_h if direction is Direction.NEGPOS else 1.0
+                capacity_mw = one["acceptedCapacity"] / 1000
+                sold.append(HeldReserve(one["product"], capacity_mw, round(one["price"] / hours, 6)))
 
 
 # --- settlement ------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Sold:
+    """A block of balancing power that a battery or a virtual one sold."""
+
+    asset_id: str
+    product: str
+    capacity_mw: float
+    price_eur_mw_h: float
+
+
 async def settle_day(scene: StepContext, day: date) -> None:
     """Yesterday's balancing power: capacity that was awarded and energy that was called."""
-    awards = scene.memory.awards.get(day.isoformat(), [])
-    is_fcr = [read_product(day, award.product)[0] is Direction.NEGPOS for award in awards]
-    fcr = [_capacity_row(scene, day, award, "settlementPrice") for award in compress(awards, is_fcr)]
-    afrr = [award for award, other in zip(awards, is_fcr, strict=True) if not other]
-    capacity = [_capacity_row(scene, day, award, "price") for award in afrr]
-    energy = [row for award in afrr for row in _energy_rows(scene, day, award)]
+    memory = scene.memory
+    sold = [
+        _Sold(memory.batteries[one.battery], one.product, one.capacity_mw, one.price_eur_mw_h)
+        for one in memory.awards.get(day.isoformat(), [])
+    ]
+    sold += [
+        _Sold(asset_id, one.product, one.capacity_mw, one.price_eur_mw_h)
+        for asset_id, held in memory.reserves.get(day.isoformat(), {}).items()
+        for one in held
+    ]
+    is_fcr = [read_product(day, one.product)[0] is Direction.NEGPOS for one in sold]
+    fcr = [_capacity_row(day, one, "settlementPrice") for one in compress(sold, is_fcr)]
+    afrr = [one for one, other in zip(sold, is_fcr, strict=True) if not other]
+    capacity = [_capacity_row(day, one, "price") for one in afrr]
+    energy = [row for one in afrr for row in _energy_rows(scene, day, one)]
     facts = {"fcr": fcr, "afrr-capacity": capacity, "afrr-energy": energy}
     await asyncio.gather(
         *(
@@ -273,37 +314,31 @@ async def settle_day(scene: StepContext, day: date) -> None:
     )
 
 
-def _capacity_row(scene: StepContext, day: date, award: Award, price_field: str) -> dict[str, Any]:
+def _capacity_row(day: date, sold: _Sold, price_field: str) -> dict[str, Any]:
     return {
-        "assetID": scene.memory.batteries[award.battery],
+        "assetID": sold.asset_id,
         "deliveryDay": day.isoformat(),
-        "product": award.product,
-        "capacity": award.capacity_mw,
-        price_field: award.price_eur_mw_h,
+        "product": sold.product,
+        "capacity": sold.capacity_mw,
+        price_field: sold.price_eur_mw_h,
     }
 
 
-def _energy_rows(scene: StepContext, day: date, award: Award) -> list[dict[str, Any]]:
-    direction, block = read_product(day, award.product)
+def _energy_rows(scene: StepContext, day: date, sold: _Sold) -> list[dict[str, Any]]:
+    direction, block = read_product(day, sold.product)
     called, prices = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
     periods = periods_of(day)
     return [
         {
-            "assetID": scene.memory.batteries[award.battery],
+            "assetID": sold.asset_id,
             "time": written(periods[n]),
             "direction": direction.value,
-            "volume": round(float(called[n]) * award.capacity_mw / 4, 8),
+            "volume": round(float(called[n]) * sold.capacity_mw / 4, 8),
             "price": float(prices[n]),
         }
         for n in range(block.periods.start, block.periods.stop)
         if called[n] > 0
     ]
-
-
-def read_product(day: date, product: str) -> tuple[Direction, SimulatedBlock]:
-    """`POS_16_20` → the direction and the block."""
-    direction = Direction(product.partition("_")[0])
-    return direction, next(block for block in blocks_of(day) if block.product(direction) == product)
 
 
 def euros(amount: float) -> str:

@@ -1,27 +1,24 @@
-"""Owners: they sell balancing power of their batteries, and announce what is out of order."""
+"""Owners: they sell balancing power of what is free of their batteries."""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from gridloom.kernel.balancing import Direction, block_product
-from gridloom.kernel.market_time import PERIOD, floor_to_period
-from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection, written
+from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejection
 from gridloom.sandbox.simulator.market.balancing import (
     FCR_EUR_MW_H,
     afrr_capacity_prices,
     blocks_of,
     fcr_prices_eur_mw,
+    read_product,
 )
-from gridloom.sandbox.simulator.participants.operator import read_product, wall_clock
 from gridloom.sandbox.simulator.scenario import BATTERIES, SimulatedBattery
-from gridloom.sandbox.simulator.state import AwaitedBid, Award, SimulatedOutage
+from gridloom.sandbox.simulator.state import AwaitedBid, Award
 from gridloom.sandbox.simulator.step_context import StepContext
 
-OUTAGE_CHANCE, MAINTENANCE_CHANCE = 0.012, 0.008
-"""A day and battery"""
 AFRR_START_HOURS = {Direction.POS: (16, 20), Direction.NEG: (8, 12)}
 """The blocks in which aFRR capacity is offered, by the hour in which they start."""
 
@@ -142,58 +139,3 @@ def _clear_bid(scene: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, fl
         return bid.price <= cleared, cleared, round(cleared / block.length_h, 6)
     _, marginal = afrr_capacity_prices(seed, day, direction)
     return bid.price <= float(marginal[block.number]), bid.price, bid.price  # paid as bid
-
-
-# --- outages ---------------------------------------------------------------------------------------------------------
-
-
-def draw_outages(scene: StepContext, day: date) -> None:
-    """Draws the outages of a day, and the maintenance three days later."""
-    for number, battery in enumerate(BATTERIES):
-        draws = scene.chance("outage", number, day.toordinal()).uniform(size=5)
-        if draws[0] < OUTAGE_CHANCE:
-            start = floor_to_period(wall_clock(day, 4) + timedelta(hours=18 * float(draws[1])))
-            end = start + PERIOD * round(6 + 22 * float(draws[2]))
-            scene.memory.outages.append(
-                SimulatedOutage(battery.slug, start, end, 1.0 if draws[3] < 0.4 else 0.5, planned=False)
-            )
-        if draws[4] < MAINTENANCE_CHANCE:
-            start = floor_to_period(wall_clock(day + timedelta(days=3), 9))
-            scene.memory.outages.append(
-                SimulatedOutage(battery.slug, start, start + timedelta(hours=4), 1.0, planned=True)
-            )
-
-
-async def announce_outages(scene: StepContext) -> None:
-    """Outages are announced at once; maintenance as soon as it is decided. Each with its message to the market."""
-    due = [one for one in scene.memory.outages if not one.announced and (one.planned or one.start <= scene.step)]
-    for outage in due:
-        outage.announced = True
-    await asyncio.gather(*(_announce_outage(scene, outage) for outage in due))
-
-
-async def _announce_outage(scene: StepContext, outage: SimulatedOutage) -> None:
-    battery = next(one for one in BATTERIES if one.slug == outage.battery)
-    owner, asset = scene.voices[battery.owner], f"/physical-assets/{scene.memory.batteries[battery.slug]}"
-    key = scene.key(f"outage/{battery.slug}/{outage.start:%Y%m%dT%H%M}")
-    missing_kw = outage.missing * battery.power_kw
-    message = {
-        "unavailabilityType": "PLANNED" if outage.planned else "UNPLANNED",
-        "eventStart": written(outage.start),
-        "eventEnd": written(outage.end),
-        "unavailableCapacity": missing_kw,
-        "cause": "Foreseen maintenance" if outage.planned else "Failure of a converter",
-    }
-    try:
-        notification = await owner.post(f"{asset}/exchange-notifications", message, f"{key}/message")
-        body = {
-            "description": "Yearly service of the converters" if outage.planned else "A converter has tripped",
-            "type": "MAINTENANCE" if outage.planned else "OUTAGE",
-            "start": written(outage.start),
-            "end": written(outage.end),
-            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": missing_kw, "discharge": missing_kw}},
-            "exchangeNotificationIds": [notification["id"]],
-        }
-        await owner.post(f"{asset}/unavailability", body, key)
-    except RequestRejected as problem:
-        record_rejection(f"outage of {battery.name}", problem)

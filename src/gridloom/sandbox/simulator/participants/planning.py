@@ -29,6 +29,9 @@ class Store:
     energy_kwh: float
     charge_efficiency: float
     discharge_efficiency: float
+    stored_kwh: Floats | None = None
+    free_kwh: Floats | None = None
+    """[period]: what reserves need in store at its end, and what they need room for"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +79,31 @@ def _plan_at(
     worth = np.where((moves > up[:, None]) | (-moves > down[:, None]), -np.inf, worth)
     if delivers is not None:
         worth = np.where((delivers & (down > 0))[:, None] & (moves != -1), -np.inf, worth)
-    choice = _best_choices(worth, moves, last)
+    least, most = (_count_levels(kwh, level_kwh, len(worth)) for kwh in (store.stored_kwh, store.free_kwh))
+    choice = _best_choices(worth, moves, last, SPARE + least, LEVELS - SPARE - most)
     chosen = _follow_choices(choice, moves, first)
     powers = np.round(np.where(chosen > 0, -chosen * charge_kw, -chosen * discharge_kw), 3) + 0.0
     return SimulatedPlan(powers, float(prices_eur_mwh @ powers / 4000))
 
 
-def _best_choices(worth: Floats, moves: Floats, last: int) -> Floats:
+def _count_levels(kwh: Floats | None, level_kwh: float, periods: int) -> Floats:
+    """[period]: levels that hold so much energy."""
+    return np.zeros(periods, dtype=int) if kwh is None else np.ceil(kwh / level_kwh - 1e-9).astype(int)
+
+
+def _best_choices(worth: Floats, moves: Floats, last: int, least: Floats, most: Floats) -> Floats:
     """[period][level]: the index in `moves` of the best move, worked out from the end."""
     periods = len(worth)
     levels = np.arange(LEVELS + 1)
     target = levels[:, None] + moves[None, :]
-    is_inside = (target >= min(SPARE, last)) & (target <= max(LEVELS - SPARE, last))
-    target = np.clip(target, 0, LEVELS)
+    ends = np.clip(target, 0, LEVELS)
     # Ending elsewhere is worse than anything that can be earned, and worse the further off.
     future = -1e7 * np.abs(levels - last).astype(float)
     choice = np.empty((periods, LEVELS + 1), dtype=np.intp)
     for period in range(periods - 1, -1, -1):
-        options = np.where(is_inside, worth[period] + future[target], -np.inf)
+        if period == periods - 1 or least[period] != least[period + 1] or most[period] != most[period + 1]:
+            is_inside = (target >= min(least[period], last)) & (target <= max(most[period], last))
+        options = np.where(is_inside, worth[period] + future[ends], -np.inf)
         choice[period] = options.argmax(axis=1)
         future = options[levels, choice[period]]
         future[~np.isfinite(future)] = -1e12

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.kernel.balancing import Direction
 from gridloom.sandbox.simulator.market.calendar import hours_of
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
 from gridloom.sandbox.simulator.market.market_data import EVEN_HANDED, Weights
@@ -23,6 +24,15 @@ CUSTOMERS_MARGIN_EUR_MWH: Final = 1.5
 WAVES: Final = 3
 NORMALS: Final = 2 * WAVES
 """The purpose of the random stream of a day's own idea."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveBlock:
+    """A four-hour block in which a trader offers a share of its fortnightly virtual batteries as balancing capacity."""
+
+    direction: Direction
+    start_hour: int
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,8 @@ class Strategy:
     customers_hours: tuple[int, int] | None = None
     """On the wall clock: when what it holds for a fortnight discharges a little for customers of its own, who pay the
     day-ahead price and a margin"""
+    reserves: tuple[ReserveBlock, ...] = ()
+    """What it offers every day at FCR and aFRR"""
 
 
 SHARP: Final = Strategy(
@@ -64,12 +76,18 @@ SHARP: Final = Strategy(
     lot_mw=0.1,
     intraday_auction=IntradayAuction.FIRST,
     customers_hours=(2, 5),
+    reserves=(
+        ReserveBlock(Direction.NEG, 8, 0.5),
+        ReserveBlock(Direction.NEG, 12, 0.5),
+        ReserveBlock(Direction.POS, 16, 0.5),
+        ReserveBlock(Direction.POS, 20, 0.5),
+    ),
 )
 """Believes what happened last, takes every spread, the small ones too, keeps some of it for the day itself, and
 supplies customers who work at night."""
 
 PATIENT: Final = Strategy(
-    Weights(latest=0.2, week=0.5, same_weekday=0.3),
+    Weights(latest=0.2, week=0.5, same_weekday=0.5),
     averages_over=1,
     hunch=0.05,
     least_margin_eur_mwh=12.0,
@@ -79,6 +97,13 @@ PATIENT: Final = Strategy(
     day_ahead_share=1.0,
     lot_mw=0.5,
     customers_hours=(22, 24),
+    reserves=(
+        ReserveBlock(Direction.NEGPOS, 0, 0.5),
+        ReserveBlock(Direction.NEGPOS, 4, 0.5),
+        ReserveBlock(Direction.NEG, 12, 0.4),
+        ReserveBlock(Direction.POS, 16, 0.5),
+        ReserveBlock(Direction.POS, 20, 0.4),
+    ),
 )
 """Believes in the week's mean, waits for the wide spreads, has everything sold the day before, and supplies customers
 whose fleets charge late in the evening."""
@@ -94,7 +119,13 @@ CAUTIOUS: Final = Strategy(
     day_ahead_share=0.9,
     lot_mw=0.2,
     intraday_auction=IntradayAuction.SECOND,
-    customers_hours=(11, 15),
+    customers_hours=(12, 15),
+    reserves=(
+        ReserveBlock(Direction.NEG, 0, 0.5),
+        ReserveBlock(Direction.NEG, 12, 0.5),
+        ReserveBlock(Direction.POS, 16, 0.4),
+        ReserveBlock(Direction.POS, 20, 0.4),
+    ),
 )
 """Spares its batteries, supplies customers whose load is highest at noon, and is often away."""
 
@@ -104,7 +135,7 @@ EARLY: Final = Strategy(
     hunch=0.05,
     least_margin_eur_mwh=9.0,
     most_cycles=2.0,
-    offers_share=0.88,
+    offers_share=0.85,
     absence=0.12,
     day_ahead_share=0.7,
     lot_mw=0.1,
@@ -113,7 +144,7 @@ EARLY: Final = Strategy(
 """Follows yesterday, and leaves much for the auctions that come after."""
 
 STEADY: Final = Strategy(
-    Weights(latest=0.3, week=0.4, same_weekday=0.3),
+    Weights(latest=0.3, week=0.4, same_weekday=0.5),
     averages_over=1,
     hunch=0.03,
     least_margin_eur_mwh=8.0,

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.kernel.market_time import PERIOD, market_day_window, period_count
 from gridloom.sandbox.simulator.api_session import ApiSession, RequestRejected, read_instant, record_rejection, written
 from gridloom.sandbox.simulator.market.calendar import periods_of
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.operator import euros, is_whole_day
 from gridloom.sandbox.simulator.participants.planning import Store, plan_day
+from gridloom.sandbox.simulator.participants.reserve_offers import hold_energy
 from gridloom.sandbox.simulator.participants.strategies import NORMALS, STRATEGIES, customers_periods, see_prices
 from gridloom.sandbox.simulator.participants.valuing import decide_offer, foreseen_value, number_text
 from gridloom.sandbox.simulator.random_streams import stream
@@ -124,17 +125,17 @@ async def _plan_day(scene: StepContext, holding: SimulatedHolding, day: date) ->
     span = f"start={written(window.start)}&end={written(window.end)}"
     try:
         blocks = await voice.get(f"{asset}/blocks?{span}")
-        block = _whole_block(blocks, window.start, window.end)
-        if block is None:
+        wholesale = [block for block in blocks if block["market"] == "WHOLESALE"]
+        if not wholesale:
             return None
-        is_planned = any(point["power"] for point in block["schedule"])
+        is_planned = any(point["power"] for block in wholesale for point in block["schedule"])
         if is_planned and holding.holder in NEWCOMERS and not scene.is_past:
             return None
         start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
-        power = await asyncio.to_thread(_choose_powers, scene, holding, day, block, start)
+        power = await asyncio.to_thread(_choose_powers, scene, holding, day, wholesale, start)
         schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
         answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
-        await voice.put(f"{asset}/blocks/{block['id']}?{answer}", {"schedule": schedule})
+        await voice.put(f"{asset}/schedule?{answer}", {"schedule": schedule})
     except RequestRejected as problem:
         record_rejection(f"schedule in {holding.zone}", problem)
         return None
@@ -147,23 +148,17 @@ async def _read_charge(voice: ApiSession, asset: str, instant: datetime) -> floa
     return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
 
 
-def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
-    for block in blocks:
-        covers = read_instant(block["start"]) <= start and end <= read_instant(block["end"])  # type: ignore[operator]
-        if block["market"] == "WHOLESALE" and covers:
-            return block
-    return None
-
-
-def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, block: Any, start: float) -> list[float]:
-    capacity = block["powerCapacity"]
-    store = Store(
-        np.array([one["chargePowerCapacity"] for one in capacity]),
-        np.array([one["dischargePowerCapacity"] for one in capacity]),
-        holding.energy_kwh,
-        holding.charge_efficiency,
-        holding.discharge_efficiency,
-    )
+def _choose_powers(
+    scene: StepContext, holding: SimulatedHolding, day: date, wholesale: list[Any], start: float
+) -> list[float]:
+    charge_kw, discharge_kw, midnight = np.zeros(period_count(day)), np.zeros(period_count(day)), market_day_window(day)
+    for block in wholesale:
+        for one in block["powerCapacity"]:
+            period = (read_instant(one["time"]) - midnight.start) // PERIOD
+            charge_kw[period] += one["chargePowerCapacity"]
+            discharge_kw[period] += one["dischargePowerCapacity"]
+    store = Store(charge_kw, discharge_kw, holding.energy_kwh, holding.charge_efficiency, holding.discharge_efficiency)
+    store = hold_energy(store, day, scene.memory.reserves.get(day.isoformat(), {}).get(holding.id, ()))
     most_cycles = holding.daily_cycle_limit or DAILY_CYCLES
     return plan_holding(
         scene.board, holding.holder, holding.zone, day, store, start, most_cycles, serves_customers=holding.is_tolled

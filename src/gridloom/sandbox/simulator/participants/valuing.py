@@ -16,6 +16,12 @@ import numpy as np
 
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.planning import Store, plan_day
+from gridloom.sandbox.simulator.participants.reserve_offers import (
+    choose_all_offers,
+    earn_reserves,
+    hold_reserves,
+    list_accepted,
+)
 from gridloom.sandbox.simulator.participants.strategies import (
     NORMALS,
     STRATEGIES,
@@ -48,7 +54,8 @@ CONTENT_CHANCE: Final = 0.5
 TOLL_SPREAD: Final = 0.05
 """How far what is agreed lies from a contract's share, as the standard deviation of the logarithm"""
 TOLL_STEP_EUR: Final = 500
-_MW: Final = 1000.0
+_NOMINAL_MW: Final = 100
+"""So large that lots do not show"""
 _DAY: Final = timedelta(days=1)
 
 _valuing = threading.Lock()
@@ -62,24 +69,29 @@ def number_text(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def plan_and_result(
-    board: MarketData, strategy: Strategy, day: date, known_until: date, *, serves_customers: bool = False
+    board: MarketData, strategy: Strategy, day: date, known_until: date, *, is_tolled: bool = False
 ) -> tuple[float, float]:
-    """EUR a megawatt: what a plan for the day promises, and what it earns at the day-ahead prices that come."""
+    """EUR a megawatt: what a plan for the day promises, and what it earns at the day-ahead prices that come. What is
+    held for a fortnight supplies customers and sells reserves besides."""
     expected = board.expected(day, known_until, strategy.weights)
     chance = stream(board.seed_of(known_until), "value", number_text(repr(strategy.weights)), day.toordinal())
-    flat, delivers = np.full(len(expected), _MW), customers_periods(strategy, day) & serves_customers
+    delivers = customers_periods(strategy, day) & is_tolled
+    held = list_accepted(board, day, choose_all_offers(board, strategy, day, _NOMINAL_MW)) if is_tolled else []
+    flat = np.full(len(expected), 1000 * _NOMINAL_MW)
+    store = Store(flat, flat, STORAGE_HOURS * 1000 * _NOMINAL_MW, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
     plan = plan_day(
-        Store(flat, flat, STORAGE_HOURS * _MW, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY),
+        hold_reserves(store, day, held),
         see_prices(strategy, expected, chance.standard_normal(NORMALS)),
         most_cycles=min(strategy.most_cycles, DAILY_CYCLES),
         least_margin_eur_mwh=strategy.least_margin_eur_mwh,
         delivers=delivers,
     )
     promised, paid = (
-        float(np.where(delivers, customers_prices(prices), prices) @ plan.power_kw) / 4000
+        float(np.where(delivers, customers_prices(prices), prices) @ plan.power_kw) / (4000 * _NOMINAL_MW)
         for prices in (expected, board.day_ahead(day))
     )
-    return promised, paid
+    reserves = earn_reserves(board, day, held) / _NOMINAL_MW
+    return promised + reserves, paid + reserves
 
 
 def expected_value(board: MarketData, strategy: Strategy, day: date, known_until: date) -> float:
@@ -127,7 +139,7 @@ def forward_value(board: MarketData, strategy: Strategy, first: date) -> float:
     """EUR a megawatt and day at which the market trades the fortnight from a day on: what the last days brought and
     what the coming ones will, which weather and fuel prices let the market see."""
     days = [first + timedelta(days=n) for n in range(-FORWARD_PAST_DAYS, TOLL_DAYS)]
-    return float(np.mean([plan_and_result(board, strategy, day, day - _DAY, serves_customers=True)[1] for day in days]))
+    return float(np.mean([plan_and_result(board, strategy, day, day - _DAY, is_tolled=True)[1] for day in days]))
 
 
 def annual_toll(board: MarketData, zone: str, first: date) -> int:
