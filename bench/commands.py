@@ -1,4 +1,4 @@
-"""What a command costs its user: processor time of the process, from its start to its end, the service's not counted."""
+"""What a command costs its user: processor time of the process from its start to its end, not the service's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(harness: Harness) -> None:
 def _run_command(words: str, environment: dict[str, str], code: int) -> float:
     """Seconds of processor time of one process and no other: the bench starts one at a time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run([GRIDLOOM, *words.split()], env=environment, capture_output=True, check=False)  # noqa: S603
+    ended = subprocess.run([GRIDLOOM, *words.split()], env=environment, capture_output=True, check=False)
     assert ended.returncode == code, (words, ended.stdout, ended.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -2047,11 +2047,16 @@ class OrderVolume(ResponseStruct):
 class OrderedFailure(ResponseStruct):
     """A battery of the simulated world that fails on purpose."""
 
-    physical_asset_id: UUID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    share: float  # Share of its power that is lost, above 0 and at most 1
-    announced: bool  # Whether its owner announces it, with a message to the exchange
+    physical_asset_id: UUID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    share: float
+    """Share of its power that is lost, above 0 and at most 1"""
+    announced: bool
+    """Whether its owner announces it, with a message to the exchange"""
 
 
 class OrderedReserve(ResponseStruct):
@@ -2857,31 +2862,51 @@ class SignedIn(ResponseStruct):
 
 
 class Simulator(ResponseStruct):
-    running: bool  # Whether the simulated world moves
-    seed: int  # Seed of the random numbers of market days to come
-    speed: float  # Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-    now: datetime  # Time of the platform's clock
-    history_complete: bool  # Whether the simulated past has reached the present
-    progress: float  # Share of the simulated past that is done, 0 to 1
-    failures: tuple[OrderedFailure, ...]  # What fails on purpose, as it was ordered
-    history_seconds_left: int | None = None  # Estimated real seconds until history is complete, once known
-    fault: str | None = None  # Why the simulated world does not move, where no simulator is signed in
+    running: bool
+    """Whether the simulated world moves"""
+    seed: int
+    """Seed of the random numbers of market days to come"""
+    speed: float
+    """Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour"""
+    now: datetime
+    """Time of the platform's clock"""
+    history_complete: bool
+    """Whether the simulated past has reached the present"""
+    progress: float
+    """Share of the simulated past that is done, 0 to 1"""
+    failures: tuple[OrderedFailure, ...]
+    """What fails on purpose, as it was ordered"""
+    history_seconds_left: int | None = None
+    """Estimated real seconds until history is complete, once known"""
+    fault: str | None = None
+    """Why the simulated world does not move, where no simulator is signed in"""
 
 
 class SimulatorStep(ResponseStruct):
     """The quarter-hour at which the clock waits, and what the simulator needs to know for it."""
 
-    world: int  # Number of the world in this sandbox: each reset begins another
-    seed: int  # Seed of the random numbers of market days to come
-    start: datetime  # Start of this world
-    now: datetime  # Time of the platform's clock
-    speed: float  # Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-    history_complete: bool  # Whether the simulated past has reached the present
-    hurrying: bool  # Whether the clock runs as fast as it can instead of at `speed`
-    failures: tuple[OrderedFailure, ...]  # What fails on purpose
-    step: datetime | None = None  # Quarter-hour that awaits the simulator; null where none does
-    hurries_until: datetime | None = None  # Quarter-hour up to which time hurries; null where it does not
-    memory: Record | None = None  # State stored with the last step, where the request reports none as done
+    world: int
+    """Number of the world in this sandbox: each reset begins another"""
+    seed: int
+    """Seed of the random numbers of market days to come"""
+    start: datetime
+    """Start of this world"""
+    now: datetime
+    """Time of the platform's clock"""
+    speed: float
+    """Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour"""
+    history_complete: bool
+    """Whether the simulated past has reached the present"""
+    hurrying: bool
+    """Whether the clock runs as fast as it can instead of at `speed`"""
+    failures: tuple[OrderedFailure, ...]
+    """What fails on purpose"""
+    step: datetime | None = None
+    """Quarter-hour that awaits the simulator; null where none does"""
+    hurries_until: datetime | None = None
+    """Quarter-hour up to which time hurries; null where it does not"""
+    memory: Record | None = None
+    """State stored with the last step, where the request reports none as done"""
 
 
 class SiteMetadata(ResponseStruct):
@@ -3242,18 +3267,30 @@ class Volume(ResponseStruct):
 
 
 class Webhook(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    url: str  # Address that gets the calls: https, public; in the sandbox also http and this machine
-    types: tuple[str, ...]  # Types of events that are sent; an empty list means every type
-    format: str  # What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON
-    enabled: bool  # Whether calls are made
-    created_at: datetime  # When it was created
-    updated_at: datetime  # When it was last changed
-    description: str | None = None  # Description in words
-    disabled_at: datetime | None = None  # When it was disabled; null while it is enabled
-    disabled_because: str | None = None  # Why the service disabled it; null where a person did
-    previous_secret_expires_at: datetime | None = None  # Until when the old secret still signs as well
+    id: UUID
+    """Its identifier"""
+    organisation_id: UUID
+    """The organisation"""
+    url: str
+    """Address that gets the calls: https, public; in the sandbox also http and this machine"""
+    types: tuple[str, ...]
+    """Types of events that are sent; an empty list means every type"""
+    format: str
+    """What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON"""
+    enabled: bool
+    """Whether calls are made"""
+    created_at: datetime
+    """When it was created"""
+    updated_at: datetime
+    """When it was last changed"""
+    description: str | None = None
+    """Description in words"""
+    disabled_at: datetime | None = None
+    """When it was disabled; null while it is enabled"""
+    disabled_because: str | None = None
+    """Why the service disabled it; null where a person did"""
+    previous_secret_expires_at: datetime | None = None
+    """Until when the old secret still signs as well"""
 
 
 class WebhookWithSecret(Webhook, kw_only=True):

@@ -140,11 +140,16 @@ class Coordinates(InputStruct):
 class Failure(InputStruct):
     """A battery of the simulated world that fails on purpose."""
 
-    physical_asset_id: ID  # The physical asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    share: float | None = None  # Share of its power that is lost, above 0 and at most 1
-    announced: bool | None = None  # Whether its owner announces it, with a message to the exchange
+    physical_asset_id: ID
+    """The physical asset"""
+    start: datetime
+    """Start, inclusive"""
+    end: datetime
+    """End, exclusive"""
+    share: float | None = None
+    """Share of its power that is lost, above 0 and at most 1"""
+    announced: bool | None = None
+    """Whether its owner announces it, with a message to the exchange"""
 
 
 class FcrAward(InputStruct):

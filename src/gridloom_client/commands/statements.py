@@ -16,6 +16,7 @@ from gridloom_client.commands.terminal.finding import choose_organisation
 from gridloom_client.commands.terminal.options import USUAL, ListEnd, ListStart, Options, OwnerName, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
+from gridloom_client.commands.terminal.windows import open_window
 from gridloom_client.wire import CSV, EXCEL_CSV, JSON, XLSX
 
 if TYPE_CHECKING:

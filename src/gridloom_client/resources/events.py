@@ -30,7 +30,8 @@ class Events(Resource[M]):
         position in that order. A client that comes back with `Last-Event-ID` misses none and gets none twice. Without
         it the stream starts with what happens next; with `0` it starts with the oldest event that is stored (30 days).
         A comment or a bare `id` follows what was stored, and comes every 15 seconds without an event. The stream ends
-        when the token does.
+        when the token does. With `Accept: application/cloudevents+json` the data of each event is a CloudEvent (1.0.2,
+        structured JSON); the answer is a `text/event-stream` all the same.
 
         Args:
             types: Only events of these types, separated by commas; all when left out
@@ -66,7 +67,24 @@ class Webhooks(Resource[M]):
         description: str | None = None,
         format: WebhookFormat | None = None,
     ) -> WebhookWithSecret:
-        """The secret to check signatures with is in this answer."""
+        """Have an address called for each event.
+
+        Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed
+        (Standard Webhooks). The webhook gets what the caller may read now, as far as the organisation may still read it
+        at the time of each event.
+
+        Args:
+            url: Address that gets the calls: https, public; in the sandbox also http and this machine
+            types: Types of events to send; an empty list means every type
+            description: Description in words
+            format: What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON
+
+        Note:
+            The secret to check signatures with is in this answer.
+
+        Example:
+            client.webhooks.create(url="https://example.org/hook", types=['auction.cleared'])
+        """
 
     @operation("GET", "/webhooks/{webhookID}")
     def get(self, webhook_id: ID) -> Webhook:
@@ -102,6 +120,7 @@ class Webhooks(Resource[M]):
             types: Types of events to send; an empty list means every type
             description: Description in words
             enabled: Whether calls are made
+            format: What is sent from the next event on; what waits keeps its format
             if_match: The ETag that the resource must still have; PreconditionFailedError otherwise
         """
 

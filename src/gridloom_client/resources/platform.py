@@ -262,8 +262,25 @@ class Sandbox(Resource[M]):
         speed: float | None = None,
         failures: Sequence[Failure] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Simulator:
-        """Operator only: pause it, give it another speed (1 is real time), another seed for the days to come, or have
-        batteries fail on purpose, in place of those that were ordered before."""
+        """Steer the simulator.
+
+        By the operator's people; what is left out stays. Paused, the world idles while the clock runs on at the real
+        one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not published
+        yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running` has
+        the world begin, without a past, at the present time of the clock. `failures` lists what fails on purpose, in
+        place of those ordered before; the past of such a failure stays. One that is announced its owner announces at
+        once; the others are seen by what is measured, and by what is not delivered.
+
+        Args:
+            running: Whether the simulated world moves
+            seed: Seed of the random numbers of market days to come
+            speed: Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
+            failures: What fails on purpose from now on, in place of what was ordered before
+
+        Note:
+            Operator only: pause it, give it another speed (1 is real time), another seed for the days to come, or have
+            batteries fail on purpose, in place of those that were ordered before.
+        """
 
     @operation("PUT", "/sandbox/simulator/step")
     def step(
