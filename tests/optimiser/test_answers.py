@@ -133,13 +133,16 @@ class TestWhatAnOptimisationIsMadeOf:
 
     async def test_is_its_life_as_far_as_prices_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found = await self.load(monkeypatch)
-        assert self.noted == [(0, None, 480), (0, 100, {"keep": set(), "ends_on_target": True})]
+        assert self.noted == [(0, None, 480), (0, 100, {"keep": set(), "ends_on_target": True, "is_reach_tied": True})]
         assert (found.task, found.products, found.exact) == ("scope", None, False)
         start = period_start(living(0, 480, 1).first + 10)
         products: Any = "products"
         asked: dict[str, Any] = {"start": start, "end_state_of_charge": "FREE", "keep": [self.BLOCKS[1]], "exact": True}
         found = await self.load(monkeypatch, products=products, capacity_prices=[], **asked)
-        assert self.noted == [(10, None, 480), (10, 110, {"keep": {self.BLOCKS[1]}, "ends_on_target": False})]
+        assert self.noted == [
+            (10, None, 480),
+            (10, 110, {"keep": {self.BLOCKS[1]}, "ends_on_target": False, "is_reach_tied": False}),
+        ]
         assert (found.products, found.exact) == (("products", "scope", []), True)
         await self.load(monkeypatch, end_state_of_charge="HARD")
         assert self.noted[1][2]["ends_on_target"]

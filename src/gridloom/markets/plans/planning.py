@@ -197,10 +197,12 @@ async def load_plan(
     first = max(state.first, first_open)
     check_gate(own[1] - 1, first_open)
     end = plan_end(state, stage)
-    scope = await load_optimisation_scope(db, asset, now, first, end, ends_on_target=False)
+    scope = await load_optimisation_scope(db, asset, now, first, end, ends_on_target=False, is_reach_tied=False)
     midnight = -np.inf, np.inf
     if end > state.end:
-        until_midnight = await load_optimisation_scope(db, asset, now, first, state.end, ends_on_target=False)
+        until_midnight = await load_optimisation_scope(
+            *(db, asset, now, first, state.end), ends_on_target=False, is_reach_tied=False
+        )
         bounds = until_midnight.programme
         midnight = float(bounds.lowest_kwh[-1]), float(bounds.highest_kwh[-1])
     free_programme = scope.programme

@@ -105,7 +105,9 @@ async def load_optimisation(
     end = first + len(prices.values)
     reject_too_long(end - first, MAX_PERIODS)
     ends_on_target = body.end_state_of_charge != "FREE"
-    task = await load_optimisation_scope(db, asset, now, first, end, keep=keep, ends_on_target=ends_on_target)
+    task = await load_optimisation_scope(
+        *(db, asset, now, first, end), keep=keep, ends_on_target=ends_on_target, is_reach_tied=products is None
+    )
     if products is not None:
         products = await load_slots(db, products, task, body.capacity_prices)
     spending = await load_cycle_spending(db, asset, first, end)

@@ -120,6 +120,7 @@ def _pad_programme(task: OptimisationScope, first: int, price_eur_mwh: Floats) -
         lowest_kwh=around(programme.lowest_kwh, -np.inf),
         highest_kwh=around(programme.highest_kwh, np.inf),
         cycles=tuple(cycles),
+        ties=None if programme.ties is None else replace(programme.ties, periods=programme.ties.periods + before),
     )
 
 

@@ -10,10 +10,11 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.optimiser.limits import LimitReasons, find_reasons
+from gridloom.optimiser.schedules.reach import tie_reach
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets import block_store
-from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.energy.projection import CycleBudget, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh, exported_kwh
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
@@ -59,22 +60,24 @@ async def load_optimisation_scope(
     *,
     keep: Collection[UUID] = (),
     ends_on_target: bool = True,
+    is_reach_tied: bool = True,
 ) -> OptimisationScope:
     """Reads the present state of the asset; `first` and `end` lie within its life, and the gate of `first` is open.
 
-    What is scheduled before and after the window counts as it will be, after the cuts that are known to come.
+    What is scheduled before and after the window counts as it will be, after the cuts that are known to come. What is
+    out of reach follows from the plan where `is_reach_tied`, else it is what it is as things are scheduled.
     """
     start = min(first, first_cuttable_period(asset, now))
     lanes, inputs = await load_projection_input(
         db, asset, start, asset.end, closed=first_cuttable_period(asset, now), with_holds=True
     )
     projection = project(inputs)
-    # What is out of reach as things are scheduled lies below the energy that may move, and above it is as much less.
-    offset_kwh = projection.unreachable_kwh
-    inputs = replace(inputs, lowest_kwh=inputs.lowest_kwh + offset_kwh, highest_kwh=inputs.highest_kwh + offset_kwh)
+    window = slice(first - start, end - start)
+    ties = tie_reach(inputs, projection, window) if is_reach_tied else None
+    as_scheduled = _bound_stored(inputs, projection)
+    inputs = as_scheduled if ties is None else _free_stored(inputs)
     all_blocks = await block_store.read_blocks(db, asset.key)
     blocks = [block for block in all_blocks if block.market is Market.WHOLESALE]
-    window = slice(first - start, end - start)
     is_fixed = np.zeros((len(lanes), end - first), dtype=bool)
     for block in blocks:
         if block.id in keep and block.overlaps(first, end):
@@ -92,13 +95,27 @@ async def load_optimisation_scope(
         terms.efficiency.charge,
         terms.efficiency.discharge,
         tuple(_cycle_limit(rule, fixed_kw, total_kw, window) for rule in inputs.cycles),
+        ties=ties,
     )
     free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
-    reasons = find_reasons(asset, all_blocks, inputs, start).between(window.start, window.stop)
+    reasons = find_reasons(asset, all_blocks, as_scheduled, start).between(window.start, window.stop)
     change_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
     return OptimisationScope(
         asset, first, end, free, fixed_kw, total_kw[window], relax_to_reachable(programme), change_after_kwh, reasons
     )
+
+
+def _bound_stored(inputs: ProjectionInput, projection: Projection) -> ProjectionInput:
+    """What is out of reach as things are scheduled lies below the energy that may move, and above it is as much
+    less."""
+    offset_kwh = projection.unreachable_kwh
+    return replace(inputs, lowest_kwh=inputs.lowest_kwh + offset_kwh, highest_kwh=inputs.highest_kwh + offset_kwh)
+
+
+def _free_stored(inputs: ProjectionInput) -> ProjectionInput:
+    """In reach and out of it together, all that there is room for."""
+    count = len(inputs)
+    return replace(inputs, lowest_kwh=np.zeros(count), highest_kwh=np.full(count, inputs.capacity_kwh))
 
 
 def _energy_bounds(

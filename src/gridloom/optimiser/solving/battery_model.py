@@ -34,6 +34,15 @@ class VariableIndex:
     cycles: tuple[Ints, ...]
 
 
+def tie_energies(programme: BatteryProgramme, rows: RowBuilder, energy: Ints, unit_kw: float) -> None:
+    """`energy`: the columns of the energies at the ends of periods."""
+    ties = programme.ties
+    if ties is None or not len(ties):
+        return
+    numbers = rows.add(len(ties), ties.lowest_kwh / unit_kw, ties.highest_kwh / unit_kw)
+    rows.put(numbers[ties.rows], energy[ties.periods], ties.weights)
+
+
 class BatteryModel:
     """The programme of some batteries; prices, bounds and directions may change between runs.
 
@@ -105,6 +114,7 @@ class BatteryModel:
             numbers = rows.add(len(limit.left_kwh), -INFINITE, limit.left_kwh / unit)
             rows.put(numbers[limit.groups], discharge, programme.step_h)
             cycles.append(numbers)
+        tie_energies(programme, rows, energy, unit)
         return VariableIndex(charge, discharge, energy, balance, tuple(cycles)), self._find_bounds(programme)
 
     def _add_own_columns(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:

@@ -9,7 +9,13 @@ import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.linear import Deadline, SolverStatus
-from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, InfeasibilityRule, InfeasibleError
+from gridloom.optimiser.solving.programme import (
+    BatteryProgramme,
+    CycleLimit,
+    EnergyTies,
+    InfeasibilityRule,
+    InfeasibleError,
+)
 
 _SEARCH_S = 2.0
 
@@ -17,7 +23,7 @@ _SEARCH_S = 2.0
 def diagnose(programmes: Sequence[BatteryProgramme], shared: SharedLimit | None = None) -> InfeasibleError:
     """The first battery's first rule that leaves no way by itself; else what they share."""
     for programme in programmes:
-        found = unreachable(programme) or _beyond_cycles(programme)
+        found = unreachable(programme) or _beyond_ties(programme) or _beyond_cycles(programme)
         if found is not None:
             return found
     if shared is not None:
@@ -49,6 +55,30 @@ def unreachable(programme: BatteryProgramme, slack_kwh: float = 1e-9) -> Infeasi
             )
         least, most = max(least, lowest), min(most, highest)
     return None
+
+
+def _beyond_ties(programme: BatteryProgramme) -> InfeasibleError | None:
+    """The first period in which what is in reach leaves no way, cycles aside; None where there is one."""
+    ties = programme.ties
+    if ties is None or _is_feasible(programme, ties):
+        return None
+    fitting, failing = 0, len(ties)
+    while failing - fitting > 1:
+        middle = (fitting + failing) // 2
+        if _is_feasible(programme, ties.take_first(middle)):
+            fitting = middle
+        else:
+            failing = middle
+    unbounded = ties.lowest_kwh[:failing].copy()
+    unbounded[-1] = -np.inf
+    is_short = _is_feasible(programme, replace(ties.take_first(failing), lowest_kwh=unbounded))
+    rule = InfeasibilityRule.ENERGY_BELOW if is_short else InfeasibilityRule.ENERGY_ABOVE
+    return InfeasibleError(rule, int(ties.periods[ties.rows == failing - 1].max()), 0.0)
+
+
+def _is_feasible(programme: BatteryProgramme, ties: EnergyTies) -> bool:
+    trial = replace(programme, ties=ties, cycles=(), price_eur_mwh=np.zeros(len(programme)))
+    return BatteryModel([trial]).run(Deadline(_SEARCH_S)).ended is not SolverStatus.INFEASIBLE
 
 
 def _beyond_cycles(programme: BatteryProgramme) -> InfeasibleError | None:

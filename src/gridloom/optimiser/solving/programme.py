@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -26,6 +27,67 @@ class CycleLimit:
     left_kwh: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class EnergyBound:
+    """`weight` × the energy at the end of a period + Σ weight × earlier energies, within bounds."""
+
+    weight: float
+    earlier: tuple[tuple[int, float], ...]
+    lowest_kwh: float
+    highest_kwh: float
+
+    def find_bounds(self, stored_kwh: Sequence[float]) -> tuple[float, float]:
+        """Of the energy at the end of the period, by those at the ends of all periods before."""
+        rest_kwh = sum(weight * stored_kwh[period] for period, weight in self.earlier)
+        return (self.lowest_kwh - rest_kwh) / self.weight, (self.highest_kwh - rest_kwh) / self.weight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EnergyTies:
+    """Bounds of sums of energies: each row's `Σ weight × energy at the end of a period` stays within its bounds.
+
+    `rows`, `periods` and `weights` are the terms; rows are in the order of the periods that they bound.
+    """
+
+    rows: Ints
+    periods: Ints
+    weights: Floats
+    lowest_kwh: Floats
+    highest_kwh: Floats
+
+    def __len__(self) -> int:
+        return len(self.lowest_kwh)
+
+    def hold(self, energy_kwh: Floats) -> bool:
+        sums_kwh = np.bincount(self.rows, self.weights * energy_kwh[self.periods], minlength=len(self))
+        return bool(((sums_kwh >= self.lowest_kwh) & (sums_kwh <= self.highest_kwh)).all())
+
+    def list_by_period(self) -> dict[int, list[EnergyBound]]:
+        """By the last period of each row."""
+        terms: list[dict[int, float]] = [{} for _ in range(len(self))]
+        for row, period, weight in zip(self.rows.tolist(), self.periods.tolist(), self.weights.tolist(), strict=True):
+            terms[row][period] = weight
+        found: dict[int, list[EnergyBound]] = {}
+        for row, weights in enumerate(terms):
+            last = max(weights)
+            if weights[last] > 0:  # else all of what is stored then goes out of reach
+                earlier = tuple((period, weight) for period, weight in weights.items() if period != last)
+                bounds = float(self.lowest_kwh[row]), float(self.highest_kwh[row])
+                found.setdefault(last, []).append(EnergyBound(weights[last], earlier, *bounds))
+        return found
+
+    def take_first(self, count: int) -> EnergyTies:
+        """The first so many rows."""
+        kept = self.rows < count
+        return EnergyTies(
+            self.rows[kept],
+            self.periods[kept],
+            self.weights[kept],
+            self.lowest_kwh[:count],
+            self.highest_kwh[:count],
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BatteryProgramme:
     """One battery over a run of periods of `step_h` hours each.
@@ -47,6 +109,9 @@ class BatteryProgramme:
     step_h: float = QUARTER_HOUR_H
     wear_eur_mwh: float = 0.0
     """The cost of a MWh that is discharged: the price of the cycles that it takes from later days."""
+    ties: EnergyTies | None = None
+    """What goes out of reach with missing energy capacity depends on what is stored then: `lowest_kwh` and
+    `highest_kwh` bound what is stored, in reach and out of it, and these what is in reach."""
 
     def __len__(self) -> int:
         return len(self.price_eur_mwh)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridloom.optimiser.solving.battery_model import tie_energies
 from gridloom.optimiser.solving.feasibility import diagnose
 from gridloom.optimiser.solving.linear import INFINITE, Deadline, LinearModel, RowBuilder, SolverStatus
 from gridloom.optimiser.solving.polishing import polish
@@ -53,6 +54,7 @@ def _move_least(programme: BatteryProgramme, asked_kw: Floats, exports: Bools, d
     rows.put(balance, more, -stored)
     rows.put(balance, less, stored)
     _limit_cycles(programme, rows, exports, size_kw / unit_kw, unit_kw)
+    tie_energies(programme, rows, energy, unit_kw)
     spread = float(np.ptp(programme.price_eur_mwh)) or 1.0
     worth = _TIE * np.where(exports, 1.0, -1.0) * programme.price_eur_mwh / spread
     cost = np.concatenate([-1.0 - worth, -1.0 + worth, np.zeros(count)])

@@ -205,7 +205,7 @@ class _ProjectionRun:
         self.energy_kwh[0] = inputs.energy_kwh
         self.unexplained_kwh = np.zeros(len(inputs))
         self.unreachable_kwh = np.zeros(len(inputs))
-        self.moves = [] if inputs.reach is None else _find_moves(inputs.reach)
+        self.moves = [] if inputs.reach is None else find_moves(inputs.reach)
         self.spent = [
             _CycleUse(int(rule.groups[0]) if len(rule.groups) else 0, rule.exported_before_kwh)
             for rule in inputs.cycles
@@ -372,7 +372,7 @@ def _change_kwh(power_kw: float, efficiency: Efficiency) -> float:
     return -QUARTER_HOUR_H * power_kw * (efficiency.charge if power_kw < 0 else 1 / efficiency.discharge)
 
 
-def _find_moves(reach: Reach) -> list[int]:
+def find_moves(reach: Reach) -> list[int]:
     """The periods at whose start energy may go out of reach or come back."""
     changes = np.flatnonzero(np.diff(reach.fraction) != 0)
     moves = {reach.start, *changes[changes >= reach.start].tolist()}
