@@ -179,6 +179,8 @@ class Battery:
     grants: dict[str, list[str]] = field(default_factory=dict)
     """Permissions by organisation's name."""
     samples: dict[str, dict[datetime, float]] = field(default_factory=dict)
+    dispatch_version: int | None = None
+    """That was read last."""
     past: list[tuple[datetime, dict[str, Outage]]] = field(default_factory=list)
     """Its outages as they stood until some moments, the earliest first."""
     is_rewritten: bool = False

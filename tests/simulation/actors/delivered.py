@@ -99,6 +99,8 @@ def dispatch_request(world: World, battery: Battery, first: int, end: int) -> Re
             assert abs(parts - point["power"]) < 1e-3, f"power {parts} at {point['time']}, not {point['power']}"
         broken = find_broken_limit(world, battery, answer.body["dispatch"])
         assert broken is None, broken
+        if answer.body["dispatch"]:
+            battery.dispatch_version = answer.body["version"]
 
     path = f"{battery.path}/dispatch"
     query = as_window(first, end)

@@ -106,7 +106,7 @@ async def load_optimisation_scope(
 
 
 def _bound_stored(inputs: ProjectionInput, projection: Projection) -> ProjectionInput:
-    """What is out of reach as things are scheduled lies below the energy that may move, and above it is as much
+    """Energy that is out of reach as things are scheduled lies below the energy that may move, and above it is as much
     less."""
     offset_kwh = projection.unreachable_kwh
     return replace(inputs, lowest_kwh=inputs.lowest_kwh + offset_kwh, highest_kwh=inputs.highest_kwh + offset_kwh)

@@ -110,8 +110,8 @@ class BatteryProgramme:
     wear_eur_mwh: float = 0.0
     """The cost of a MWh that is discharged: the price of the cycles that it takes from later days."""
     ties: EnergyTies | None = None
-    """What goes out of reach with missing energy capacity depends on what is stored then: `lowest_kwh` and
-    `highest_kwh` bound what is stored, in reach and out of it, and these what is in reach."""
+    """The bounds of what is in reach, where energy capacity that is missing takes some of its content with it; then
+    `lowest_kwh` and `highest_kwh` bound what is stored, in reach and out of it."""
 
     def __len__(self) -> int:
         return len(self.price_eur_mwh)

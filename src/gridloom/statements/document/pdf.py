@@ -268,7 +268,7 @@ class _Document:
                 self.write(RIGHT, value, size=7.5, right=True)
 
     def draw_assets(self, assets: Sequence[AssetMonthView]) -> None:
-        """What batteries did, then their energies by themselves, each under the name that it has in every format."""
+        """Months of batteries, then their energies apart, each figure under the name that it has in every format."""
         self._draw_table(("What the batteries did /", "Leistung der Speicher"), ASSET_COLUMNS, assets, _show_month)
         self._draw_table(("Energy in MWh /", "Energie in MWh"), ENERGY_COLUMNS, assets, _show_energies)
 
