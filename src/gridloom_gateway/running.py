@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -32,6 +34,17 @@ STATUS_EVERY_S: Final = 60.0
 MEGABYTE: Final = 1_000_000
 
 _log = logging.getLogger("gridloom_gateway")
+
+
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def leave_pandas_out() -> None:
+    """Where pandas is installed, pyarrow loads it with its first array: 50 MB that a gateway does not need."""
+    sys.meta_path.insert(0, _WithoutPandas())
 
 
 def open_client(service: Service) -> Client:
@@ -158,6 +171,7 @@ class GatewayProcess:
 
 
 def run_gateway(configuration: Configuration) -> None:
+    leave_pandas_out()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx2", "pymodbus", "paho"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
