@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month openapi schema lock clean console
+.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month field-day openapi schema lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ simulate: $(VENV)/dev.stamp ## live random lives of many users against an indepe
 
 month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds, and recompute them from the answers (SEEDS=5 DAYS=30)
 	MONTH_SEEDS=$(or $(SEEDS),5) MONTH_DAYS=$(or $(DAYS),30) $(BIN)/pytest -s -m slow tests/delivery/test_service_month.py
+
+field-day: $(VENV)/dev.stamp ## live a day of sites, gateway and broker with 20 kills and a lost line, and compare energies (PERIODS=96 KILLS=20)
+	FIELD_PERIODS=$(or $(PERIODS),96) FIELD_KILLS=$(or $(KILLS),20) $(BIN)/pytest -s -m slow tests/gateway/test_field_day.py
 
 openapi: $(VENV)/dev.stamp schema ## write anew what is generated: openapi.json from the declared operations, the SDK's types from it, and the schema
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json

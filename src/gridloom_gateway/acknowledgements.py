@@ -42,7 +42,7 @@ class AcknowledgementQueue:
         self._lock = threading.Lock()
         self._waiting: deque[Acknowledgement] = deque(_read_waiting(path), MAX_WAITING)
         self._has_some, self._stopping = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._send_until_stopped, name="acknowledgements", daemon=True)
+        self._thread = threading.Thread(target=self._send_waiting, name="acknowledgements", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -58,17 +58,17 @@ class AcknowledgementQueue:
         _log.log(level, "Battery %s: dispatch of %s %s. %s", one.asset, one.time, one.status, one.reason or "")
         with self._lock:
             self._waiting.append(one)
-            self._store()
+            self._store_waiting()
         self._has_some.set()
 
-    def _store(self) -> None:
+    def _store_waiting(self) -> None:
         rows = [
             [*map(str, one[:2]), one.time.isoformat(), one.status, one.at.isoformat(), one.reason]
             for one in self._waiting
         ]
         replace_file(self._path, json.dumps(rows).encode())
 
-    def _send_until_stopped(self) -> None:
+    def _send_waiting(self) -> None:
         while not self._stopping.is_set():
             with self._lock:
                 first = self._waiting[0] if self._waiting else None
@@ -89,7 +89,7 @@ class AcknowledgementQueue:
             with self._lock:
                 if self._waiting and self._waiting[0] == first:
                     self._waiting.popleft()
-                self._store()
+                self._store_waiting()
 
 
 def _read_waiting(path: Path) -> list[Acknowledgement]:

@@ -92,13 +92,19 @@ class SandboxClock:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.is_known = False
         with suppress(OSError, ValueError):
             _clock.shift_s = float(json.loads(path.read_bytes()))
+            self.is_known = True
 
-    def follow(self, client: Client) -> None:
+    def follow(self, client: Client) -> bool:
+        """Whether it was moved."""
         asked_s = time.time()
         seen = client.sandbox.clock()
         shift_s = seen.now.timestamp() - (asked_s + time.time()) / 2
-        if abs(shift_s - _clock.shift_s) > SHIFT_TOLERANCE_S:
-            _clock.shift_s = shift_s
-            replace_file(self._path, json.dumps(shift_s).encode(), is_durable=False)
+        if self.is_known and abs(shift_s - _clock.shift_s) <= SHIFT_TOLERANCE_S:
+            return False
+        self.is_known = True
+        _clock.shift_s = shift_s
+        replace_file(self._path, json.dumps(shift_s).encode(), is_durable=False)
+        return True

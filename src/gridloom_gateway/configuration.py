@@ -45,9 +45,11 @@ class Service(_Struct, frozen=True):
 
 
 class Gateway(_Struct, frozen=True):
-    """`directory` holds what must survive a crash."""
+    """`directory` holds what must survive a crash. The clocks are compared every 20 s, in a sandbox every second, where
+    `clock_every_s` says nothing else."""
 
     directory: str
+    clock_every_s: Positive | None = None
     send_every_s: Positive = 1.0
     batch_samples: Annotated[int, Meta(ge=1, le=500_000)] = 20_000
     spool_limit_mb: Annotated[int, Meta(ge=1)] = 200

@@ -63,7 +63,7 @@ class Controller:
         target_kw = self.plan.find_power(instant)
         if target_kw is None:
             if self.limits.at_end == "zero" and self.plan.power_kw:
-                return self._write(0.0, at_s)
+                return self._step_towards(0.0, at_s)
             return Step(None if self.is_released else SetPoint(None))
         if not -self.limits.max_charge_kw <= target_kw <= self.limits.max_discharge_kw:
             refusal = (
@@ -71,16 +71,16 @@ class Controller:
                 f"{self.limits.max_discharge_kw:g} kW"
             )
             return Step(None if self.is_released else SetPoint(None), refusal)
-        return self._write(target_kw, at_s)
+        return self._step_towards(target_kw, at_s)
 
-    def _write(self, target_kw: float, at_s: float) -> Step:
-        next_kw = self._ramp(target_kw, at_s)
+    def _step_towards(self, target_kw: float, at_s: float) -> Step:
+        next_kw = self._ramp_power(target_kw, at_s)
         is_due = self.is_released or at_s - self.written_s >= self.limits.write_every_s
         if is_due or self.written_kw is None or abs(next_kw - self.written_kw) > POWER_TOLERANCE_KW:
             return Step(SetPoint(next_kw))
         return Step()
 
-    def _ramp(self, target_kw: float, at_s: float) -> float:
+    def _ramp_power(self, target_kw: float, at_s: float) -> float:
         ramp = self.limits.ramp_kw_per_s
         if ramp is None or self.written_kw is None or self.is_released:
             return target_kw
@@ -130,7 +130,7 @@ class BatteryControl:
         self._controller = Controller(limits, plan)
         self._lock = threading.Lock()
         self._woken, self._stopping = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._control, name=f"control-{asset}", daemon=True)
+        self._thread = threading.Thread(target=self._control_battery, name=f"control-{asset}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -145,42 +145,48 @@ class BatteryControl:
             changed = find_first_change(self._controller.plan, plan, now())
             self._controller.plan = plan
         if changed is not None:
-            self._say("RECEIVED", changed, plan.version)
+            self._acknowledge_period("RECEIVED", changed, plan.version)
             self._woken.set()
 
-    def _control(self) -> None:
+    def wake(self) -> None:
+        """Look at the clock now."""
+        self._woken.set()
+
+    def _control_battery(self) -> None:
         while not self._stopping.is_set():
             try:
-                self._step()
+                self._take_step()
             except Exception:  # noqa: BLE001  # a fault in one step must not end the control of the battery
                 _log.exception("Battery %s: a step of its control failed.", self._asset)
             self._woken.wait(TICK_S)
             self._woken.clear()
 
-    def _step(self) -> None:
+    def _take_step(self) -> None:
         instant, at_s = now(), time.monotonic()
         with self._lock:
             controller = self._controller
             step = controller.decide(instant, at_s, clock_is_too_far=self._clock.is_too_far)
             version = controller.plan.version
         if step.refusal is not None:
-            self._say("REJECTED", period_of(instant), version, step.refusal)
+            self._acknowledge_period("REJECTED", period_of(instant), version, step.refusal)
         if step.set_point is not None:
-            self._write(step.set_point, instant, version)
+            self._write_set_point(step.set_point, instant, version)
         deviation = controller.find_deviation(self._find_measured(), time.monotonic())
         if deviation is not None:
-            self._say("NOT_FOLLOWED", period_of(instant), version, deviation)
+            self._acknowledge_period("NOT_FOLLOWED", period_of(instant), version, deviation)
 
-    def _write(self, set_point: SetPoint, instant: datetime, version: int) -> None:
+    def _write_set_point(self, set_point: SetPoint, instant: datetime, version: int) -> None:
         try:
             self._connection.write(set_point)
         except SiteUnreachable as error:
             if self._controller.find_failure(time.monotonic()) and set_point.power_kw is not None:
-                self._say("REJECTED", period_of(instant), version, f"the site cannot be reached: {error}")
+                self._acknowledge_period(
+                    "REJECTED", period_of(instant), version, f"the site cannot be reached: {error}"
+                )
             return
         self._controller.note_written(set_point, time.monotonic())
         if set_point.power_kw is not None and self._controller.plan.find_power(instant) is not None:
-            self._say("APPLIED", period_of(instant), version)
+            self._acknowledge_period("APPLIED", period_of(instant), version)
 
     def _find_measured(self) -> float | None:
         latest = self._measured()
@@ -188,7 +194,7 @@ class BatteryControl:
             return None
         return latest.value
 
-    def _say(self, status: Status, period: datetime, version: int, reason: str | None = None) -> None:
+    def _acknowledge_period(self, status: Status, period: datetime, version: int, reason: str | None = None) -> None:
         """Once for each quarter-hour, version and status."""
         said = self._controller.said
         if version < 1 or (period, version, status) in said:

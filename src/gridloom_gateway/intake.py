@@ -116,11 +116,11 @@ class Intake:
                 group.append(self._queue.get())
             is_open = None not in group
             messages = [message for message in group if message is not None]
-            self._store([sample for message in messages for sample in message.samples])
+            self._store_samples([sample for message in messages for sample in message.samples])
             for message in messages:
                 message.acknowledge()
 
-    def _store(self, samples: Sequence[tuple[int, int, float]]) -> None:
+    def _store_samples(self, samples: Sequence[tuple[int, int, float]]) -> None:
         while samples:
             try:
                 self._spool.append(samples)

@@ -72,7 +72,7 @@ class ModbusConnection:
     def start(self, deliver: Deliver) -> None:
         if not self._blocks:
             return
-        self._thread = threading.Thread(target=self._poll, args=(deliver,), name="modbus", daemon=True)
+        self._thread = threading.Thread(target=self._poll_site, args=(deliver,), name="modbus", daemon=True)
         self._thread.start()
 
     def write(self, set_point: SetPoint) -> None:
@@ -80,10 +80,10 @@ class ModbusConnection:
         assert target is not None, "the configuration was checked"
         try:
             with self._lock:
-                self._connect()
+                self._ensure_connected()
                 if set_point.power_kw is not None:
                     self._write_registers(
-                        target.register, self._encode(set_point.power_kw / target.factor, target.type)
+                        target.register, self._encode_value(set_point.power_kw / target.factor, target.type)
                     )
                 if target.control_register is not None:
                     self._write_registers(target.control_register, [int(set_point.power_kw is not None)])
@@ -106,7 +106,7 @@ class ModbusConnection:
                 _log.warning("Battery %s: the site did not hear that the gateway has stopped.", self._asset)
         self._client.close()
 
-    def _poll(self, deliver: Deliver) -> None:
+    def _poll_site(self, deliver: Deliver) -> None:
         while not self._stopping.is_set():
             try:
                 readings = list(self._read_blocks())
@@ -123,7 +123,7 @@ class ModbusConnection:
     def _read_blocks(self) -> Iterator[Reading]:
         for block in self._blocks:
             with self._lock:
-                self._connect()
+                self._ensure_connected()
                 read = (
                     self._client.read_holding_registers
                     if block.table == "holding"
@@ -140,11 +140,11 @@ class ModbusConnection:
                 )
                 yield Reading(name, None, float(raw) * signal.factor)  # type: ignore[arg-type]
 
-    def _connect(self) -> None:
+    def _ensure_connected(self) -> None:
         if not self._client.connected and not self._client.connect():
             raise ModbusException(f"no connection to {self._configuration.host}:{self._configuration.port}")
 
-    def _encode(self, value: float, kind: RegisterType) -> list[int]:
+    def _encode_value(self, value: float, kind: RegisterType) -> list[int]:
         number: int | float = value
         if kind in _INTEGER_BITS:
             bits, is_signed = _INTEGER_BITS[kind], not kind.startswith("u")

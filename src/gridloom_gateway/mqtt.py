@@ -77,13 +77,13 @@ class MqttConnection:
             raise SiteUnreachable(f"the broker {self._configuration.host} cannot be reached")
         if set_point.power_kw is not None:
             value = round(set_point.power_kw / target.factor, 6) + 0.0
-            self._publish(target.topic, f"{value:.10g}".encode(), retain=target.retain)
+            self._publish_message(target.topic, f"{value:.10g}".encode(), retain=target.retain)
         control = b"site" if set_point.power_kw is None else b"gridloom"
         if target.control_topic is not None and control != self._control:
-            self._publish(target.control_topic, control, retain=True)
+            self._publish_message(target.control_topic, control, retain=True)
             self._control = control
 
-    def _publish(self, topic: str, payload: bytes, *, retain: bool) -> None:
+    def _publish_message(self, topic: str, payload: bytes, *, retain: bool) -> None:
         """Returns when the broker has it."""
         message = self._client.publish(topic, payload, qos=1, retain=retain)
         try:
@@ -142,7 +142,7 @@ class MqttConnection:
                 readings.append(Reading(name, time_us, value * factor))
                 continue
             if isinstance(value, str):
-                value = _number_of(value)
+                value = _parse_number(value)
             if isinstance(value, bool):
                 value = float(value)
             if isinstance(value, int | float):
@@ -177,7 +177,7 @@ def find_field(document: Any, path: str) -> Any:
     return document
 
 
-def _number_of(text: str) -> float | str:
+def _parse_number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:

@@ -65,7 +65,7 @@ class DispatchReader:
         self._due: set[UUID] = set(changed)
         self._threads = [
             threading.Thread(target=self._follow_events, name="events", daemon=True),
-            threading.Thread(target=self._read_due, name="dispatch", daemon=True),
+            threading.Thread(target=self._read_due_batteries, name="dispatch", daemon=True),
         ]
 
     def start(self) -> None:
@@ -99,7 +99,7 @@ class DispatchReader:
             self._stopping.wait(RETRY_S)
             self.request(*self._changed)
 
-    def _read_due(self) -> None:
+    def _read_due_batteries(self) -> None:
         while not self._stopping.is_set():
             is_asked = self._wanted.wait(0 if self._due else READ_EVERY_S)
             self._wanted.clear()
@@ -107,13 +107,13 @@ class DispatchReader:
                 due, self._due = self._due, set()
             if not is_asked and not due:
                 due = set(self._changed)
-            failed = {asset for asset in due if not self._read_one(asset)}
+            failed = {asset for asset in due if not self._read_dispatch(asset)}
             if failed:
                 with self._lock:
                     self._due |= failed
                 self._stopping.wait(RETRY_S)
 
-    def _read_one(self, asset: UUID) -> bool:
+    def _read_dispatch(self, asset: UUID) -> bool:
         start = period_of(now())
         try:
             answer = self._client.physical_assets.dispatch(asset, start=start, end=start + HORIZON)

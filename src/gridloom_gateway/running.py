@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -32,6 +34,17 @@ STATUS_EVERY_S: Final = 60.0
 MEGABYTE: Final = 1_000_000
 
 _log = logging.getLogger("gridloom_gateway")
+
+
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
+def leave_pandas_out() -> None:
+    """Where pandas is installed, pyarrow loads it with its first array: 50 MB that a gateway does not need."""
+    sys.meta_path.insert(0, _WithoutPandas())
 
 
 def open_client(service: Service) -> Client:
@@ -63,6 +76,7 @@ class GatewayProcess:
             self._client, self._spool, every_s=settings.send_every_s, batch_samples=settings.batch_samples
         )
         self._clock = ClockComparison()
+        self._clock_every_s = settings.clock_every_s or (SANDBOX_CLOCK_EVERY_S if service.sandbox else CLOCK_EVERY_S)
         self._sandbox_clock = SandboxClock(directory / "sandbox-clock.json") if service.sandbox else None
         self._acknowledgements = AcknowledgementQueue(self._client, directory / "acknowledgements.json")
         self._plans = PlanStore(directory / "plans")
@@ -93,6 +107,8 @@ class GatewayProcess:
         """Until SIGTERM or SIGINT; what was delivered before is on disk when it returns."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._request_stop)
+        if self._sandbox_clock is not None and not self._sandbox_clock.is_known:
+            self._compare_clocks()  # or samples of its time would be taken for too far ahead
         self._intake.start()
         self._uplink.start()
         self._acknowledgements.start()
@@ -106,12 +122,12 @@ class GatewayProcess:
         if self._controls:
             self._dispatch.start()
         _log.info("The gateway runs, with %d batteries.", len(self._batteries))
-        self._watch()
-        self._stop()
+        self._watch_clock()
+        self._stop_parts()
 
-    def _watch(self) -> None:
+    def _watch_clock(self) -> None:
         """The clock, and a line of status each minute."""
-        every_s = SANDBOX_CLOCK_EVERY_S if self._sandbox_clock else CLOCK_EVERY_S
+        every_s = self._clock_every_s
         waited_s = 0.0
         self._compare_clocks()
         while not self._stopping.wait(every_s):
@@ -130,8 +146,9 @@ class GatewayProcess:
         was_told = self._clock.is_told
         try:
             compare_clocks(self._client, self._clock)
-            if self._sandbox_clock is not None:
-                self._sandbox_clock.follow(self._client)
+            if self._sandbox_clock is not None and self._sandbox_clock.follow(self._client):
+                for control in self._controls.values():
+                    control.wake()
         except GridloomError:
             return
         if self._clock.is_told and not was_told:
@@ -140,7 +157,7 @@ class GatewayProcess:
     def _request_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping.set()
 
-    def _stop(self) -> None:
+    def _stop_parts(self) -> None:
         if self._controls:
             self._dispatch.stop()
         for control in self._controls.values():
@@ -154,6 +171,7 @@ class GatewayProcess:
 
 
 def run_gateway(configuration: Configuration) -> None:
+    leave_pandas_out()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx2", "pymodbus", "paho"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

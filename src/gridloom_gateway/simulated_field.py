@@ -112,9 +112,9 @@ class Field:
                 stack.callback(one.site.stop)
                 one.site.start()
             self._write_configuration()
-            self._say_where()
+            self._log_addresses()
             with suppress(NotFoundError):
-                self._live(clock, stopping)
+                self._run_gateway(clock, stopping)
 
     def _make_site(self, place: int, asset: PhysicalAsset) -> FieldSite:
         rated = asset.parameters
@@ -151,27 +151,27 @@ class Field:
         key_file = self.directory / "key"
         key_file.touch(mode=0o600)
         key_file.write_text(key.secret, encoding="utf-8")
-        self._configuration.write_text(
-            f"# Written anew at each start.\n[service]\nurl = {_quote(self.url)}\n"
-            f"key_file = {_quote(key_file.absolute())}\nsandbox = true\n\n"
-            f"[gateway]\ndirectory = {_quote((self.directory / 'state').absolute())}\n"
+        self._configuration_file.write_text(
+            f"# Written anew at each start.\n[service]\nurl = {_quote_text(self.url)}\n"
+            f"key_file = {_quote_text(key_file.absolute())}\nsandbox = true\n\n"
+            f"[gateway]\ndirectory = {_quote_text((self.directory / 'state').absolute())}\n"
             + "".join(_describe_battery(one) for one in self.sites),
             encoding="utf-8",
         )
 
     @property
-    def _configuration(self) -> Path:
+    def _configuration_file(self) -> Path:
         return self.directory / "gateway.toml"
 
-    def _say_where(self) -> None:
+    def _log_addresses(self) -> None:
         topics = ", ".join(one.site.topic for one in self.sites if isinstance(one.site, MqttSite))
         ports = [one.site.port for one in self.sites if isinstance(one.site, ModbusSite)]
         _log.info(
             *("MQTT broker at %s:%d (%s), Modbus servers at %s:%d to %d, gateway by %s", HOST, self.mqtt_port, topics),
-            *(HOST, ports[0], ports[-1], self._configuration),
+            *(HOST, ports[0], ports[-1], self._configuration_file),
         )
 
-    def _live(self, clock: SandboxClock, stopping: threading.Event) -> None:
+    def _run_gateway(self, clock: SandboxClock, stopping: threading.Event) -> None:
         """The sites live at the pace of the real clock: while the sandbox hurries there is no gateway, and its
         simulator has the batteries to itself."""
         gateway: subprocess.Popen[bytes] | None = None
@@ -212,7 +212,7 @@ class Field:
     def _start_gateway(self) -> subprocess.Popen[bytes]:
         with (self.directory / "gateway.log").open("ab") as out:
             return subprocess.Popen(  # noqa: S603
-                [sys.executable, "-c", _GATEWAY, str(self._configuration)], stdout=out, stderr=out
+                [sys.executable, "-c", _GATEWAY, str(self._configuration_file)], stdout=out, stderr=out
             )
 
 
@@ -226,7 +226,7 @@ def name_topic(name: str) -> str:
 
 def _describe_battery(one: FieldSite) -> str:
     rated, site = one.asset.parameters, one.site
-    head = f'\n[[batteries]]\nasset = "{one.asset.id}"\nname = {_quote(one.asset.name)}\n'
+    head = f'\n[[batteries]]\nasset = "{one.asset.id}"\nname = {_quote_text(one.asset.name)}\n'
     if isinstance(site, MqttSite):
         connection = f"""[batteries.mqtt]
 host = "{HOST}"
@@ -259,7 +259,7 @@ heartbeat_register = 203
     return f"{head}{connection}[batteries.dispatch]\n{limits}"
 
 
-def _quote(text: object) -> str:
+def _quote_text(text: object) -> str:
     escaped = str(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

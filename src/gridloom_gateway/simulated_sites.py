@@ -62,9 +62,9 @@ class SimulatedBattery:
         with self._lock:
             now_s = time.monotonic()
             forgotten_s = self._told_s + self.forgets_after_s
-            self._flow(min(now_s, max(forgotten_s, self._moved_s)))
+            self._move_energy(min(now_s, max(forgotten_s, self._moved_s)))
             self.power_kw = 0.0 if now_s >= forgotten_s or self.is_stuck else self._limit_power(self._told_kw)
-            self._flow(now_s)
+            self._move_energy(now_s)
 
     def set_charge(self, percentage: float) -> None:
         with self._lock:
@@ -75,13 +75,13 @@ class SimulatedBattery:
         self.move()
         with self._lock:
             self._moved_s -= seconds
-            self._flow(self._moved_s + seconds)
+            self._move_energy(self._moved_s + seconds)
 
     def _limit_power(self, power_kw: float) -> float:
         is_at_end = self.stored_kwh <= 0 if power_kw > 0 else self.stored_kwh >= self.capacity_kwh
         return 0.0 if is_at_end else min(max(power_kw, -self.max_power_kw), self.max_power_kw)
 
-    def _flow(self, until_s: float) -> None:
+    def _move_energy(self, until_s: float) -> None:
         asked_kwh = self.power_kw * max(0.0, until_s - self._moved_s) / 3600
         room_kwh = (self.capacity_kwh - self.stored_kwh) / self.charge_efficiency
         energy_kwh = min(max(asked_kwh, -room_kwh), self.stored_kwh * self.discharge_efficiency)
@@ -101,14 +101,14 @@ class ModbusSite:
 
     def __init__(self, battery: SimulatedBattery, port: int) -> None:
         self.battery, self.port = battery, port
-        self.control = self.heartbeat = 0
+        self.control = self.heartbeat = self.reads = 0
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: ModbusTcpServer | None = None
 
     def start(self) -> None:
         is_ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(is_ready)), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve_registers(is_ready)), daemon=True)
         self._thread.start()
         is_ready.wait(10)
 
@@ -119,16 +119,16 @@ class ModbusSite:
             self._thread.join(10)
         self._thread = self._loop = self._server = None
 
-    async def _serve(self, is_ready: threading.Event) -> None:
+    async def _serve_registers(self, is_ready: threading.Event) -> None:
         registers = [SimData(0, count=REGISTER_COUNT, datatype=DataType.REGISTERS)]
-        device = SimDevice(id=1, simdata=registers, action=self._act)
+        device = SimDevice(id=1, simdata=registers, action=self._answer_request)
         self._loop = asyncio.get_running_loop()
         self._server = ModbusTcpServer(device, address=("127.0.0.1", self.port))
         await self._server.serve_forever(background=True)
         is_ready.set()
         await self._server.serving
 
-    async def _act(
+    async def _answer_request(
         self,
         function_code: int,
         start_address: int,
@@ -140,6 +140,7 @@ class ModbusSite:
         if values is not None and function_code in _WRITES:
             self._take_written(address, [int(value) for value in values])
             return
+        self.reads += 1
         self.battery.move()
         kinds = ModbusTcpClient.DATATYPE
         power = ModbusTcpClient.convert_to_registers(round(10 * self.battery.power_kw), kinds.INT32)
@@ -164,6 +165,7 @@ class MqttSite:
         self.battery, self.topic, self.port = battery, topic, port
         self.control = ""
         self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=f"site-{topic.replace('/', '-')}")
+        self._client.max_inflight_messages_set(0)  # a limit is reached for ever by what a lost connection leaves behind
         if "username" in security:
             self._client.username_pw_set(security["username"], security["password"])
         if "context" in security:

@@ -51,7 +51,7 @@ class Uplink:
         self._live: Position | None = None
         self._live_from: Position | None = None
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._send_until_stopped, name="uplink", daemon=True)
+        self._thread = threading.Thread(target=self._send_samples, name="uplink", daemon=True)
         self.samples_sent = self.samples_refused = 0
         self.is_reached = True
 
@@ -62,12 +62,12 @@ class Uplink:
         self._stopping.set()
         self._thread.join(5)
 
-    def _send_until_stopped(self) -> None:
+    def _send_samples(self) -> None:
         backoff_s, last_answer_s = 0.0, time.monotonic()
-        self._catch_up()
+        self._begin_catch_up()
         while not self._stopping.is_set():
             try:
-                has_more = self._send_some()
+                has_more = self._send_batches()
             except GridloomError as error:
                 if self.is_reached:
                     _log.warning("The service does not take telemetry, which waits on disk: %s", error)
@@ -76,52 +76,52 @@ class Uplink:
                 self._stopping.wait(backoff_s)
                 continue
             if not self.is_reached and time.monotonic() - last_answer_s > CATCH_UP_AFTER_S:
-                self._catch_up()
+                self._begin_catch_up()
             self.is_reached, backoff_s, last_answer_s = True, 0.0, time.monotonic()
             if not has_more:
                 self._stopping.wait(self._every_s)
 
-    def _catch_up(self) -> None:
+    def _begin_catch_up(self) -> None:
         """From here on live samples go first."""
         self._live_from = self._live = self._spool.begin_segment()
 
-    def _send_some(self) -> bool:
+    def _send_batches(self) -> bool:
         """A batch of live samples and one of those that waited; whether more of the latter wait."""
         if self._live is None:
             columns, after = self._spool.read(self._sent, self._batch_samples)
-            self._send(columns)
-            self._advance(after)
+            self._send_columns(columns)
+            self._advance_sent(after)
             return len(columns) >= self._batch_samples
         assert self._live_from is not None
         columns, after = self._spool.read(self._live, self._batch_samples)
-        self._send(columns)
+        self._send_columns(columns)
         self._live = after
         columns, after = self._spool.read(self._sent, self._batch_samples, before=self._live_from)
         if not len(columns):  # all that waited has arrived
-            self._advance(self._live)
+            self._advance_sent(self._live)
             self._live = self._live_from = None
             return False
-        self._send(columns)
-        self._advance(after)
+        self._send_columns(columns)
+        self._advance_sent(after)
         return True
 
-    def _advance(self, position: Position) -> None:
+    def _advance_sent(self, position: Position) -> None:
         if position != self._sent:
             self._spool.mark_sent(position)
             self._sent = position
 
-    def _send(self, columns: SampleColumns) -> None:
+    def _send_columns(self, columns: SampleColumns) -> None:
         if not len(columns):
             return
         table = make_table(columns, self._spool.signals)
         try:
-            self._write(table)
+            self._write_table(table)
         except ProblemError as error:
             if error.status not in _FINAL_STATUSES:
                 raise
-            self._send_each(table, error)
+            self._send_by_battery(table, error)
 
-    def _send_each(self, table: pa.Table, refusal: ProblemError) -> None:
+    def _send_by_battery(self, table: pa.Table, refusal: ProblemError) -> None:
         """Battery by battery, since one may be out of reach. A key that reaches none is held to be a mistake that will
         be mended: the samples wait."""
         assets = table["physicalAssetID"].unique().to_pylist()
@@ -129,7 +129,7 @@ class Uplink:
         for asset in assets:
             part = table.filter(pc.equal(table["physicalAssetID"], asset))
             try:
-                self._write(part)
+                self._write_table(part)
             except ProblemError as error:
                 if error.status not in _FINAL_STATUSES:
                     raise
@@ -140,7 +140,7 @@ class Uplink:
             self.samples_refused += count
             _log.error("Battery %s: the service refused %d samples: %s", asset, count, reason)
 
-    def _write(self, table: pa.Table) -> None:
+    def _write_table(self, table: pa.Table) -> None:
         answer = self._client.monitoring.write_many(table, partial=True)
         self.samples_sent += answer.written + answer.overwritten
         if answer.refused:

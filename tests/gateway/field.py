@@ -88,6 +88,11 @@ class Broker:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(20)
 
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
 
 @dataclass
 class Gateway:

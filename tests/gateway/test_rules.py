@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from gridloom_gateway.clock import ClockComparison
-from gridloom_gateway.configuration import ConfigurationError, Dispatch, RegisterSignal, load_configuration
+from gridloom_gateway.configuration import ConfigurationError, Dispatch, RegisterSignal, load_configuration, read_secret
 from gridloom_gateway.connection import SetPoint
 from gridloom_gateway.control import Controller
 from gridloom_gateway.modbus import plan_blocks
@@ -53,6 +53,20 @@ class TestAConfiguration:
             load_configuration(path)
         assert said in str(error.value)
         assert str(error.value).startswith(str(path))
+
+
+class TestASecret:
+    def test_is_of_a_file_or_the_environment_and_never_of_the_configuration(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "key"
+        file.write_text("from a file\n")
+        monkeypatch.setenv("A_KEY", "of the environment")
+        assert read_secret(str(file), "A_KEY", "API key") == "from a file"
+        assert read_secret(None, "A_KEY", "API key") == "of the environment"
+        for absent, said in ((str(tmp_path / "none"), "cannot be read"), (None, "set NO_KEY or name a file")):
+            with pytest.raises(ConfigurationError, match=said):
+                read_secret(absent, "NO_KEY", "API key")
 
 
 def write_samples(spool: Spool, count: int, first: int = 0, signals: int = 20) -> list[Sample]:
