@@ -103,7 +103,7 @@ OTHER_WORDS: Final[dict[str, str]] = {
     "trades": "settlements list",
     "users": "members",
 }
-"""What people type for a command of another name."""
+"""Words that people type for a command of another name."""
 _HAVE_DEFAULTS: Final = ("prices", "statements")
 """Groups that do something without a further word."""
 
