@@ -88,6 +88,8 @@ ELSEWHERE = {
     *(
         "gateway init",
         "gateway field",
+        "lake write",
+        "sheets workbook",
         "mcp",
         "gateway check",
         "gateway run",
