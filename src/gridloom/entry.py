@@ -79,7 +79,7 @@ def _run_command(words: list[str], leave: Callable[[int], NoReturn]) -> None:
     if words[0] in USER_COMMANDS:
         from gridloom_client.commands import make_app
 
-        gc.disable()  # a process of a second; collecting what imports leave costs a tenth of it
+        gc.set_threshold(50_000)  # collecting what imports leave would cost a tenth of a short process
         try:
             make_app(words[0])()
         except SystemExit as ended:

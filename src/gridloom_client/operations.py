@@ -110,21 +110,29 @@ class Endpoint(Generic[P, T]):
         self.function = function
         self.name = function.__name__
         self.full_name = function.__name__
-        self.__doc__ = inspect.getdoc(function)
+        self.__doc__ = function.__doc__
         """Generated from the interface description (`sdk/docstrings.py`)."""
         self._in_query = frozenset(query)
         self._frames = frames
-        self.signature = _name_unpacked(function)
-        placeholders = set(re.findall(r"\{(\w+)\}", path))
-        self.in_path = {name: wire_name(name) for name in self.signature.parameters if wire_name(name) in placeholders}
-        assert set(self.in_path.values()) == placeholders, f"{path} does not fit its parameters"
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Read when the method is: a process calls few of them."""
+        return _name_unpacked(self.function)
+
+    @cached_property
+    def in_path(self) -> dict[str, str]:
+        placeholders = set(re.findall(r"\{(\w+)\}", self.path))
+        named = {name: wire_name(name) for name in self.signature.parameters if wire_name(name) in placeholders}
+        assert set(named.values()) == placeholders, f"{self.path} does not fit its parameters"
+        return named
 
     def bind(self, surface: Resource[Any], call: Callable[..., Any]) -> Any:
         """A plain function that a person can ask for its parameters and its help, kept for the next time."""
 
         end = end_tracebacks if isinstance(surface._runner, SyncTransport) else end_awaited_tracebacks
         bound = end(call) if isinstance(self, Operation) else end_tracebacks(call)
-        bound.__name__, bound.__doc__ = self.name, self.__doc__
+        bound.__name__, bound.__doc__ = self.name, inspect.getdoc(self.function)
         bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
         bound.__module__ = self.function.__module__
         own = [parameter for name, parameter in self.signature.parameters.items() if name != "self"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import socket
@@ -150,9 +149,11 @@ class SyncTransport:
 class AsyncTransport:
     """Runs scripts in an asyncio event loop."""
 
-    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
+    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] | None = None) -> None:
+        import asyncio  # a tenth of what a command costs, and none of them awaits
+
         self.client = client
-        self._sleep = sleep
+        self._sleep = sleep or asyncio.sleep
         self._lock = asyncio.Lock()
 
     async def run(self, steps: Steps[T]) -> T:

@@ -87,6 +87,10 @@ ELSEWHERE = {
     *("auctions watch", "backtest run", "backtest show", "call", "events tail", "feeds run", "feeds backfill"),
     *(
         "gateway init",
+        "gateway field",
+        "lake write",
+        "sheets workbook",
+        "mcp",
         "gateway check",
         "gateway run",
         "import day-ahead",
@@ -97,7 +101,7 @@ ELSEWHERE = {
         "import afrr-energy",
     ),
     *("import settlements", "monitoring export", "monitoring import", "monitoring tail"),
-    *("schedule optimise", "schedule repair", "statements issue"),
+    *("schedule optimise", "schedule repair", "statements download", "statements issue"),
 }
 """Commands that wait, stream, write files or sign in: tests of their own run them."""
 
@@ -107,7 +111,8 @@ class TestEveryCommand:
         recorded = {
             name for name in list_commands() if any(each == name or each.startswith(f"{name} ") for each in ENTRIES)
         }
-        assert set(list_commands()) - recorded == ELSEWHERE
+        known = set(list_commands())
+        assert known - recorded == ELSEWHERE & known
         assert recorded.isdisjoint(ELSEWHERE)
 
 

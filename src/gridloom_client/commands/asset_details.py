@@ -284,14 +284,14 @@ def _show_record(found: Any, options: Options) -> None:
     if options.form != "table":
         print_json(found)
         return
-    facts = dict(_flatten(as_record(found)))
+    facts = dict(_flatten_record(as_record(found)))
     print_facts("Metadata", facts, options)
 
 
-def _flatten(record: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
+def _flatten_record(record: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, value in record.items():
-        found += _flatten(value, f"{before}{name}.") if isinstance(value, dict) else [(before + name, value)]
+        found += _flatten_record(value, f"{before}{name}.") if isinstance(value, dict) else [(before + name, value)]
     return found
 
 

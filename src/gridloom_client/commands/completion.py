@@ -19,7 +19,7 @@ NAMES_OF: Final[Mapping[str, str]] = {
     "fleets": "fleet",
     "portfolios": "portfolio",
 }
-"""What the names after a command are of; after any other command, names of all kinds."""
+"""The kind of thing that is named after a command; after any other command, names of all kinds."""
 NAMES_AFTER: Final[Mapping[str, str]] = {
     **dict.fromkeys(("--organisation", "--invite"), "organisation"),
     **dict.fromkeys(("--backing", "--assets"), "physical asset"),
@@ -47,7 +47,7 @@ compdef _gridloom gridloom
 
 
 def complete(words: Sequence[str]) -> list[str]:
-    """What may stand in place of the last word."""
+    """Words that may stand in place of the last one."""
     typed = words[-1].lstrip("\"'") if words else ""
     found = sorted(set(_list_candidates(list(words[:-1]), typed)))
     return [each for each in found if each.casefold().startswith(typed.casefold())]

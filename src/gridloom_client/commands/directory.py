@@ -48,7 +48,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "availability": (USING, "unavailability:availability", "What a battery can do."),
     "unavailability": (USING, "unavailability:app", "What a battery cannot do for a while."),
     "monitoring": (USING, "monitoring:app", "Telemetry: tail, export, import."),
-    "gateway": (USING, "gateway:app", "A site's gateway, by MQTT and Modbus: init, check, run, field."),
+    "gateway": (USING, "gateway:app", "A site's gateway (MQTT, Modbus): init, check, run, field."),
     "mcp": (USING, "assistants:mcp", "The platform as tools for an AI assistant."),
     "events": (USING, "events:app", "What happens, as it happens."),
     "webhooks": (USING, "webhooks:app", "Events sent to an address of yours."),
@@ -103,7 +103,7 @@ OTHER_WORDS: Final[dict[str, str]] = {
     "trades": "settlements list",
     "users": "members",
 }
-"""What people type for a command of another name."""
+"""Words that people type for a command of another name."""
 _HAVE_DEFAULTS: Final = ("prices", "statements")
 """Groups that do something without a further word."""
 

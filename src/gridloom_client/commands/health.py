@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gridloom_client.commands.terminal.options import USUAL, Options, make_client
+from gridloom_client.commands.terminal.options import USUAL, Options, connect_without_sign_in
 from gridloom_client.commands.terminal.rendering import as_record, print_facts, print_json
-from gridloom_client.profiles import find_identity
 
 
 def health(*, options: Options = USUAL) -> None:
@@ -15,10 +14,9 @@ def health(*, options: Options = USUAL) -> None:
         gridloom health
         gridloom health --url https://gridloom.example -o json
     """
-    who = find_identity(options.url, options.profile)
-    with make_client(who.url) as client:
+    with connect_without_sign_in(options) as client:
         ready = as_record(client.platform.ready())
     if options.form == "table":
-        print_facts(who.url, {name: value for name, value in ready.items() if not isinstance(value, dict | list)})
+        print_facts("The service", {name: value for name, value in ready.items() if not isinstance(value, dict | list)})
     else:
         print_json(ready)

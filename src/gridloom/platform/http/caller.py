@@ -42,7 +42,7 @@ class Caller:
 
     @property
     def bearer_name(self) -> str:
-        """What lacks a permission: a key is no role."""
+        """The bearer of permissions: a key is no role."""
         return "API key" if self.kind == "API_KEY" else f"role {self.role}"
 
     def is_allowed_from(self, address: str) -> bool:

@@ -92,6 +92,11 @@ def connect(options: Options, *, mentions_history: bool = True) -> Client:
     return client
 
 
+def connect_without_sign_in(options: Options) -> Client:
+    """A client for operations that are open to all."""
+    return make_client(find_identity(options.url, options.profile).url)
+
+
 def _identify_client(options: Options) -> Client:
     who = find_identity(options.url, options.profile)
     if who.is_nobody:
