@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GIVEN = {
     "lake": "lake, day = input(), input()\n",
-    "sheets": "from datetime import UTC, datetime\nasset_id, start, end = input(), datetime.now(UTC), datetime.now(UTC)\n",
+    "sheets": "from datetime import UTC, datetime\nasset_id, start, end = input(), *[datetime.now(UTC)] * 2\n",
 }
 """Names that the reader of a page has already."""
 SCRIPT = """\
