@@ -1,7 +1,7 @@
 """The docstrings of the SDK's methods: what an editor shows, written into `resources/` from openapi.json.
 
-A method is declared by its decorator and its signature. Its docstring is generated; what only the SDK knows stands in
-its section `Note:`, which stays. The docstring of a method that is new is its note.
+A method is declared by its decorator and its signature. Its docstring is generated, but for the section `Note:`, which
+says what only the SDK knows and stays as it is.
 """
 
 from __future__ import annotations
@@ -74,10 +74,9 @@ def _list_methods(path: Path, source: str) -> Iterator[tuple[Endpoint[..., Any],
 
 
 def find_note(docstring: str) -> str:
-    """The section `Note:`, or the whole of a docstring that was written by hand."""
-    first, *sections = _SECTION.split(docstring)
+    _, *sections = _SECTION.split(docstring)
     named = dict(zip(sections[::2], sections[1::2], strict=True))
-    return textwrap.dedent(named.get("Note", "" if sections else first).strip("\n")).strip()
+    return textwrap.dedent(named.get("Note", "").strip("\n")).strip()
 
 
 def write_docstring(endpoint: Endpoint[..., Any], text: OperationText, note: str) -> str:

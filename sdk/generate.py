@@ -514,9 +514,9 @@ def generate(document: dict[str, Any]) -> dict[Path, str]:
         PACKAGE / "events.py": write_events(interface),
     }
     described = describe_operations(interface)
-    written |= {path: write_docstrings(path, described) for path in sorted((PACKAGE / "resources").glob("[a-z]*.py"))}
+    methods = {path: write_docstrings(path, described) for path in sorted((PACKAGE / "resources").glob("[a-z]*.py"))}
     formatted = {path: format_code(path, text) for path, text in written.items()}
-    return {PACKAGE / "commands" / "help.txt": write_help_texts(), **formatted}
+    return {PACKAGE / "commands" / "help.txt": write_help_texts(), **methods, **formatted}
 
 
 def format_code(path: Path, text: str) -> str:

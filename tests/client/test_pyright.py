@@ -21,6 +21,11 @@ ROOT = Path(__file__).parents[2]
 PYRIGHT = ROOT / "web" / "node_modules" / "pyright"
 pytestmark = pytest.mark.slow
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GIVEN = {
+    "lake": "lake, day = input(), input()\n",
+    "sheets": "from datetime import UTC, datetime\nasset_id, start, end = input(), *[datetime.now(UTC)] * 2\n",
+}
+"""Names that the reader of a page has already."""
 SCRIPT = """\
 from gridloom_client import Client
 
@@ -54,7 +59,7 @@ class TestScriptsOfTheDocs:
         scripts = dict(docs_scripts())
         assert {"python_sdk", "markets", "decisions", "events", "notebook"} <= scripts.keys()
         for name, text in scripts.items():
-            (tmp_path / f"page_{name}.py").write_text(text)
+            (tmp_path / f"page_{name}.py").write_text(GIVEN.get(name, "") + text)
         (tmp_path / "pyrightconfig.json").write_text(
             '{"typeCheckingMode": "basic", "useLibraryCodeForTypes": false}'  # not what pandas is inferred to be
         )

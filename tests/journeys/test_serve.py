@@ -110,7 +110,9 @@ class TestServe:
         }
         with a_service(GRIDLOOM_ENVIRONMENT="production", **nobody) as service:
             assert service.launch().wait(60) == 1
-            assert "GRIDLOOM_BOOTSTRAP_USERNAME" in service.log.read_text()
+            refusal = json.loads(service.log.read_text().splitlines()[-1])
+            assert refusal["event"] == "service.failed"
+            assert "GRIDLOOM_BOOTSTRAP_USERNAME" in refusal["reason"]
 
 
 class TestCommands:

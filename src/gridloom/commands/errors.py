@@ -44,9 +44,13 @@ def exit_on_known_errors() -> Iterator[None]:
     except subprocess.CalledProcessError as error:
         exit_with(f"{Path(error.cmd[0]).name} failed: {(error.stderr or '').strip()}")
     except Exception as error:
-        if type(error).__name__ not in _SENTENCES:
+        if not is_for_people(error):
             raise
         exit_with(str(error))
+
+
+def is_for_people(error: Exception) -> bool:
+    return type(error).__name__ in _SENTENCES
 
 
 def exit_with(sentence: str) -> NoReturn:

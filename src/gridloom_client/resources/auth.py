@@ -80,11 +80,6 @@ class Auth(Resource[M]):
         """The keys that verify tokens.
 
         Public keys as JSON Web Keys; a token's header names its key by `kid`.
-
-        Note:
-            The keys that verify tokens.
-
-            Public keys as JSON Web Keys; a token's header names its key by `kid`.
         """
 
     @operation("POST", "/auth/logout")
@@ -92,11 +87,6 @@ class Auth(Resource[M]):
         """Log out.
 
         Ends this login: its access and refresh tokens stop working everywhere within a second.
-
-        Note:
-            Log out.
-
-            Ends this login: its access and refresh tokens stop working everywhere within a second.
         """
 
     @operation("GET", "/auth/me")
@@ -104,11 +94,6 @@ class Auth(Resource[M]):
         """Who am I.
 
         The caller with what it may do now. For an API key: the key, under its creator's user name.
-
-        Note:
-            Who am I.
-
-            The caller with what it may do now. For an API key: the key, under its creator's user name.
         """
 
     @operation("POST", "/auth/password")
@@ -213,11 +198,6 @@ class Auth(Resource[M]):
         """Begin a second factor.
 
         A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it.
-
-        Note:
-            Begin a second factor.
-
-            A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it.
         """
 
     @operation("PUT", "/auth/totp")
@@ -261,11 +241,6 @@ class Auth(Resource[M]):
         """End my other sessions.
 
         Ends all sessions of the caller but its own: their tokens stop working everywhere within a second.
-
-        Note:
-            End my other sessions.
-
-            Ends all sessions of the caller but its own: their tokens stop working everywhere within a second.
         """
 
     @operation("DELETE", "/auth/sessions/{sessionID}")

@@ -18,12 +18,6 @@ class Feeds(Resource[M]):
         """List the feeds and how they stand.
 
         Each series of each source: until when it is complete, whose the newest recorded price is, and the next look.
-
-        Note:
-            List the feeds and how they stand.
-
-            Each series of each source: until when it is complete, whose the newest recorded price is, and the next
-            look.
         """
 
     @operation("PUT", "/feeds/{name}")

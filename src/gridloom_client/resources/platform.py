@@ -21,11 +21,6 @@ class Platform(Resource[M]):
         """Whether the process answers.
 
         Uses no dependency: it answers whatever the state of the database.
-
-        Note:
-            Whether the process answers.
-
-            Uses no dependency: it answers whatever the state of the database.
         """
 
     @operation("GET", "/health/ready")
@@ -47,11 +42,6 @@ class Platform(Resource[M]):
         """Figures for Prometheus.
 
         Needs the token in `GRIDLOOM_METRICS_TOKEN` as Bearer; without that setting there is nothing here.
-
-        Note:
-            Figures for Prometheus.
-
-            Needs the token in `GRIDLOOM_METRICS_TOKEN` as Bearer; without that setting there is nothing here.
         """
 
     @operation("GET", "/openapi.json")
@@ -59,11 +49,6 @@ class Platform(Resource[M]):
         """This interface as OpenAPI 3.1.0.
 
         The OpenAPI document, the same for every caller.
-
-        Note:
-            This interface as OpenAPI 3.1.0.
-
-            The OpenAPI document, the same for every caller.
         """
 
     @operation("GET", "/.well-known/security.txt")
@@ -71,11 +56,6 @@ class Platform(Resource[M]):
         """Read the contact for reports of vulnerabilities.
 
         RFC 9116. `GRIDLOOM_SECURITY_CONTACT` names the contact; otherwise it is the project's policy.
-
-        Note:
-            Read the contact for reports of vulnerabilities.
-
-            RFC 9116. `GRIDLOOM_SECURITY_CONTACT` names the contact; otherwise it is the project's policy.
         """
 
     @operation("GET", "/")
@@ -83,11 +63,6 @@ class Platform(Resource[M]):
         """Read the index of the service.
 
         A browser that asks for a page is led to the console instead.
-
-        Note:
-            Read the index of the service.
-
-            A browser that asks for a page is led to the console instead.
         """
 
     @operation("POST", "/console/session")
@@ -116,11 +91,6 @@ class Platform(Resource[M]):
         """Read the session of the console.
 
         The person behind the cookie, with what they may do now.
-
-        Note:
-            Read the session of the console.
-
-            The person behind the cookie, with what they may do now.
         """
 
     @operation("DELETE", "/console/session")
@@ -128,11 +98,6 @@ class Platform(Resource[M]):
         """Sign out of the console.
 
         Ends this login: the cookie and the tokens behind it stop working everywhere within a second.
-
-        Note:
-            Sign out of the console.
-
-            Ends this login: the cookie and the tokens behind it stop working everywhere within a second.
         """
 
     @operation("GET", "/docs")
@@ -140,11 +105,6 @@ class Platform(Resource[M]):
         """This interface as a page.
 
         Renders the OpenAPI document. Loads nothing from another host.
-
-        Note:
-            This interface as a page.
-
-            Renders the OpenAPI document. Loads nothing from another host.
         """
 
     @operation("GET", "/docs/assets/{assetName}")
@@ -162,11 +122,6 @@ class Platform(Resource[M]):
         """Every problem type.
 
         Each with its status and a link to its explanation.
-
-        Note:
-            Every problem type.
-
-            Each with its status and a link to its explanation.
         """
 
     @operation("GET", "/docs/problems/{problemName}")
@@ -188,11 +143,6 @@ class Sandbox(Resource[M]):
         """Read the platform's clock.
 
         The platform's clock. While a request moves it, `walk` says to which instant.
-
-        Note:
-            Read the platform's clock.
-
-            The platform's clock. While a request moves it, `walk` says to which instant.
         """
 
     @operation("PUT", "/sandbox/clock")
@@ -232,13 +182,6 @@ class Sandbox(Resource[M]):
         Removes every organisation but the operator's, all assets, auctions and figures, and puts the clock back to the
         real time. The operator's people and sign-ins stay, and so does the audit log. Where a simulator runs, the same
         world begins anew, thirty days back.
-
-        Note:
-            Reset the sandbox.
-
-            Removes every organisation but the operator's, all assets, auctions and figures, and puts the clock back to
-            the real time. The operator's people and sign-ins stay, and so does the audit log. Where a simulator runs,
-            the same world begins anew, thirty days back.
         """
 
     @operation("GET", "/sandbox/simulator")
@@ -246,11 +189,6 @@ class Sandbox(Resource[M]):
         """Read the state of the simulator.
 
         `progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`.
-
-        Note:
-            Read the state of the simulator.
-
-            `progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`.
         """
 
     @operation("PUT", "/sandbox/simulator")

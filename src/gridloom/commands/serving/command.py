@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from gridloom.commands.errors import is_for_people
+
 if TYPE_CHECKING:
     from gridloom.commands.serving.serve import StartupReport
 
@@ -24,7 +26,13 @@ def run_service() -> None:
     configure_logs(settings.log_format, settings.log_level.upper())
     for name, nearest in find_unknown_variables().items():
         get_logger().warning("settings.unknown", advice=describe_unknown_variable(name, nearest))
-    serve(settings, announce_start)
+    try:
+        serve(settings, announce_start)
+    except Exception as error:
+        if settings.log_format != "json" or not is_for_people(error):
+            raise
+        get_logger().error("service.failed", reason=str(error))
+        raise SystemExit(1) from None
 
 
 def announce_start(started: StartupReport) -> None:
