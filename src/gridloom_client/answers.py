@@ -3276,7 +3276,7 @@ class Webhook(ResponseStruct):
     types: tuple[str, ...]
     """Types of events that are sent; an empty list means every type"""
     format: str
-    """What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON"""
+    """Format of the events: the platform's own, or CloudEvents 1.0.2 in structured JSON"""
     enabled: bool
     """Whether calls are made"""
     created_at: datetime

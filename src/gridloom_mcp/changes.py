@@ -48,7 +48,7 @@ class ChangeTools:
     ) -> dict[str, Any]:
         """Show what another schedule of a virtual battery would change, quarter-hours left out staying as they are.
 
-        Confirmed, it is taken as a whole or refused as a whole, and only while nobody else has changed the schedule.
+        Confirmed, it is taken or refused as a whole, and only while no other caller has changed the schedule.
         """
         found = await self._platform.find_virtual(battery)
         points = _spread(runs)

@@ -73,7 +73,7 @@ def trace_request(method: str, headers: Mapping[bytes, bytes]) -> Iterator[None]
 
 
 def describe_request(route: str | None, operation: str | None, status: int, request_id: str, *, ends: bool) -> None:
-    """What became of the request of the span at hand. Never its path, query, headers or body: they may hold secrets.
+    """Say what became of the request of the span at hand. Never its path, query, headers or body: they hold secrets.
 
     `ends` it here, and what the request does from now on is in no trace.
     """

@@ -77,7 +77,7 @@ class Webhooks(Resource[M]):
             url: Address that gets the calls: https, public; in the sandbox also http and this machine
             types: Types of events to send; an empty list means every type
             description: Description in words
-            format: What is sent: the platform's own events, or CloudEvents 1.0.2 in structured JSON
+            format: Format of the events: the platform's own, or CloudEvents 1.0.2 in structured JSON
 
         Note:
             The secret to check signatures with is in this answer.
@@ -120,7 +120,7 @@ class Webhooks(Resource[M]):
             types: Types of events to send; an empty list means every type
             description: Description in words
             enabled: Whether calls are made
-            format: What is sent from the next event on; what waits keeps its format
+            format: Format from the next event on; a delivery that waits keeps its own
             if_match: The ETag that the resource must still have; PreconditionFailedError otherwise
         """
 

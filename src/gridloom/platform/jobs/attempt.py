@@ -82,13 +82,13 @@ async def run_claimed(
     began = time.perf_counter()
     run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1)
     with trace_job(claimed.kind, run.attempt):
-        outcome = await _attempt(pool, db, claimed, run, is_walk=is_walk)
+        outcome = await _run_handler(pool, db, claimed, run, is_walk=is_walk)
         describe_job(outcome)
     RUNS.labels(claimed.kind, outcome).inc()
     DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
 
 
-async def _attempt(
+async def _run_handler(
     pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed: store.ClaimedJob, run: JobRun, *, is_walk: bool
 ) -> str:
     """How it ended: done, cancelled or failed."""
