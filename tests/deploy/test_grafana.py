@@ -23,7 +23,11 @@ GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
 DASHBOARDS = sorted((GRAFANA / "dashboards").glob("*.json"))
 RATED = {"ratedChargePower": 1000, "ratedDischargePower": 1000, "energyCapacity": 2000}
 RATED |= {"chargeEfficiency": 1, "dischargeEfficiency": 1}
-MAY_BE_EMPTY = {"/reference-prices", "/revenue-reporting/portfolios/${portfolio}/benchmark"}
+MAY_BE_EMPTY = {
+    "/reference-prices",
+    "/revenue-reporting/portfolios/${portfolio}/benchmark",
+    "/physical-assets/${battery}/dispatch",  # until the first run of delivery
+}
 READING = [permission for permission in Permission if permission.startswith("Read:")]
 
 
