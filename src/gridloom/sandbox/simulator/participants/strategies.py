@@ -61,7 +61,7 @@ class Strategy:
     """On the wall clock: when what it holds for a fortnight discharges a little for customers of its own, who pay the
     day-ahead price and a margin"""
     reserves: tuple[ReserveBlock, ...] = ()
-    """What it offers every day at FCR and aFRR"""
+    """Offered every day at FCR and aFRR"""
 
 
 SHARP: Final = Strategy(
