@@ -40,7 +40,7 @@ class Simulation:
     fault: str | None = None
     """Why no simulator takes part, where it was not let in."""
     failures: Sequence[dict[str, Any]] = ()
-    """What fails on purpose, as the operator has ordered it."""
+    """Failures on purpose, as the operator has ordered them."""
 
     @property
     def awaits_simulator(self) -> bool:

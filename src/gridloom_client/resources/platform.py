@@ -213,7 +213,7 @@ class Sandbox(Resource[M]):
             running: Whether the simulated world moves
             seed: Seed of the random numbers of market days to come
             speed: Platform time ÷ real time: 1 is real time, 96 a day in a quarter of an hour
-            failures: What fails on purpose from now on, in place of what was ordered before
+            failures: Failures on purpose from now on, in place of those that were ordered before
 
         Note:
             Operator only: pause it, give it another speed (1 is real time), another seed for the days to come, or have

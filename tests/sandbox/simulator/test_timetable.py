@@ -40,7 +40,7 @@ class TestWhatTheClockHasPassed:
             (12, 0): [True],
             (12, 45): [True, True, True, False, False],
             (15, 30): [False, True, True, False],
-            (16, 0): [True, False, False],
+            (16, 0): [True, False, False, True],
             (20, 0): [True, False],
             (22, 30): [True, True, False],
         }

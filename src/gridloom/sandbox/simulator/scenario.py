@@ -109,7 +109,7 @@ ZONES: Final[Mapping[str, ZoneTerms]] = {
     FIFTY_HERTZ: ZoneTerms(0.92, "rheintal", 8),
     AMPRION: ZoneTerms(0.92, "hanse", 9),
     TENNET: ZoneTerms(0.90, "hanse", 10),
-    TRANSNET_BW: ZoneTerms(0.90, "neckar", 11),
+    TRANSNET_BW: ZoneTerms(0.92, "neckar", 11),
 }
 
 

@@ -170,7 +170,7 @@ class SimulatorState(msgspec.Struct):
         return max(0.0, 1.0 - sum(missing))
 
     def take_failures(self, ordered: Sequence[OrderedFailure]) -> None:
-        """What the operator has fail on purpose, in place of what it ordered before; what was announced stays so."""
+        """Failures that the operator has ordered, in place of those before; those announced stay so."""
         slugs = {id: slug for slug, id in self.batteries.items()}
         before = {(one.battery, one.start): one for one in self.outages if one.kind is FailureKind.ORDERED}
         self.outages = [one for one in self.outages if one.kind is not FailureKind.ORDERED]

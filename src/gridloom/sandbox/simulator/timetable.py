@@ -43,6 +43,7 @@ async def publish_intraday(scene: StepContext) -> None:
 
 
 publish_imbalance_prices: Final = _for_day(-1, operator.publish_imbalance_prices)
+issue_statements: Final = _for_day(0, operator.issue_statements)
 settle_yesterday: Final = _for_day(-1, operator.settle_day)
 publish_fcr: Final = _for_day(1, operator.publish_fcr)
 publish_afrr: Final = _for_day(1, operator.publish_afrr)
@@ -96,7 +97,7 @@ TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
         (_for_day(1, trading.order_first_auction),),
     ),
     (15, 30): ((trade_awaited_day,), (publish_first_auction, clear_first_auction, sell_at_first_auction)),
-    (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls),),
+    (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls, issue_statements),),
     (20, 0): ((publish_intraday, partial(traders.bid, is_last=True)),),
     (22, 30): ((publish_second_auction, clear_second_auction, sell_at_second_auction),),
 }
@@ -109,6 +110,7 @@ CATCH_UP_ACTIONS: Final = frozenset(
         begin_day,
         publish_imbalance_prices,
         settle_yesterday,
+        issue_statements,
         publish_intraday,
         publish_fcr,
         publish_afrr,

@@ -31,7 +31,7 @@ LONGEST_RUN = timedelta(hours=12)
 UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
 """Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
 UPKEEP_UNTIL = 0.02
-"""What is more, called by balancing, the platform counts as drift and trades the day before."""
+"""More than that, called by balancing, is drift to the platform, which trades it the day before."""
 
 CELLS = BatteryArray(
     charge_kw=np.array([battery.power_kw for battery in BATTERIES]),

@@ -39,7 +39,7 @@ INTRADAY_PERSISTENCE = 0.93
 CALM_SPREAD = 0.38
 """How much some days are calmer than others, as the standard deviation of the logarithm"""
 SYSTEM_PERSISTENCE = 0.86
-SCARCE_FROM, SCARCITY_EUR_MWH = 2.7, 1400.0
+SCARCE_FROM, SCARCITY_EUR_MWH = 2.6, 1600.0
 """From which imbalance of the system on, in standard deviations, and how much dearer each further one is"""
 FIRST_HOUR_OF_THIRD = 12
 

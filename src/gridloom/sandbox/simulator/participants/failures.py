@@ -1,5 +1,4 @@
-"""What goes out of order, and when its owner says so: trips, deratings, maintenance, and now and then a battery for a
-week."""
+"""Batteries out of order, and when their owners say so: trips, deratings, maintenance, one for a week every four."""
 
 from __future__ import annotations
 

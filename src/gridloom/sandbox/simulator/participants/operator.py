@@ -41,6 +41,7 @@ from gridloom.sandbox.simulator.step_context import StepContext
 
 MAX_RESULTS = 50
 """In one request."""
+ISSUING_DAY = 3
 HURDLE_SHARE = 0.6
 """Of what the operator expects a day to be worth."""
 
@@ -285,6 +286,19 @@ class _Sold:
     product: str
     capacity_mw: float
     price_eur_mw_h: float
+
+
+async def issue_statements(scene: StepContext, today: date) -> None:
+    """On the third of a month the statements of the month before: by then its last day is settled. What a world's
+    first month lacks is left out."""
+    if today.day != ISSUING_DAY:
+        return
+    month = today.replace(day=1) - timedelta(days=1)
+    body = {"month": f"{month:%Y-%m}", "allowMissing": True}
+    try:
+        await scene.operator.post("/statements", body, scene.key("statements"))
+    except RequestRejected as problem:
+        record_rejection(f"statements of {month:%Y-%m}", problem)
 
 
 async def settle_day(scene: StepContext, day: date) -> None:

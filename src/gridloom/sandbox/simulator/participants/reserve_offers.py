@@ -22,9 +22,9 @@ from gridloom.sandbox.simulator.state import HeldReserve
 Floats = np.ndarray
 
 FCR_BID_SHARE: Final = 0.6
-"""Of the day before: whoever is accepted is paid the clearing price."""
+"""Of the day before: an accepted bid is paid the clearing price."""
 AFRR_BID_SHARE: Final = 0.7
-"""Of the marginal price of the day before: whoever is accepted is paid what it bid."""
+"""Of the marginal price of the day before: an accepted bid is paid its own price."""
 RESERVED_HOURS: Final = {Stage.FCR: 0.25, Stage.AFRR: 1.0}
 """For which a reserve holds energy, or room for it"""
 LOT_MW: Final = 1
@@ -43,7 +43,7 @@ def stage_of(direction: Direction) -> Stage:
 
 
 def reserve_prices(board: MarketData, day: date, direction: Direction) -> Floats:
-    """What the six blocks of a day clear at: FCR for the block, aFRR per hour."""
+    """Clearing prices of the six blocks of a day: FCR for the block, aFRR per hour."""
     seed = board.seed_of(day)
     return (
         fcr_prices_eur_mw(seed, day) if direction is Direction.NEGPOS else afrr_capacity_prices(seed, day, direction)[1]

@@ -20,7 +20,7 @@ AFRR_ENERGY_PRICE_EUR_MWH: Final = 150.0
 
 
 async def order_reserves(scene: StepContext, day: date, stage: Stage) -> None:
-    """What each trader's fortnightly virtual batteries offer for a day; a battery's FCR before its aFRR."""
+    """Orders of each trader's fortnightly virtual batteries for a day; a battery's FCR before its aFRR."""
     tolled = [one for one in scene.memory.holdings if one.is_tolled and is_whole_day(one, day)]
     await asyncio.gather(*(_place_order(scene, one, day, stage) for one in tolled))
 

@@ -61,7 +61,7 @@ class Strategy:
     """On the wall clock: when what it holds for a fortnight discharges a little for customers of its own, who pay the
     day-ahead price and a margin"""
     reserves: tuple[ReserveBlock, ...] = ()
-    """What it offers every day at FCR and aFRR"""
+    """Offered every day at FCR and aFRR"""
 
 
 SHARP: Final = Strategy(
@@ -70,17 +70,17 @@ SHARP: Final = Strategy(
     hunch=0.04,
     least_margin_eur_mwh=6.0,
     most_cycles=2.0,
-    offers_share=0.92,
+    offers_share=0.88,
     absence=0.1,
     day_ahead_share=0.8,
     lot_mw=0.1,
     intraday_auction=IntradayAuction.FIRST,
     customers_hours=(2, 5),
     reserves=(
-        ReserveBlock(Direction.NEG, 8, 0.5),
-        ReserveBlock(Direction.NEG, 12, 0.5),
-        ReserveBlock(Direction.POS, 16, 0.5),
-        ReserveBlock(Direction.POS, 20, 0.5),
+        ReserveBlock(Direction.NEG, 8, 0.4),
+        ReserveBlock(Direction.NEG, 12, 0.4),
+        ReserveBlock(Direction.POS, 16, 0.4),
+        ReserveBlock(Direction.POS, 20, 0.4),
     ),
 )
 """Believes what happened last, takes every spread, the small ones too, keeps some of it for the day itself, and
@@ -92,7 +92,7 @@ PATIENT: Final = Strategy(
     hunch=0.05,
     least_margin_eur_mwh=12.0,
     most_cycles=2.0,
-    offers_share=0.92,
+    offers_share=0.88,
     absence=0.15,
     day_ahead_share=1.0,
     lot_mw=0.5,
@@ -101,7 +101,7 @@ PATIENT: Final = Strategy(
         ReserveBlock(Direction.NEGPOS, 0, 0.5),
         ReserveBlock(Direction.NEGPOS, 4, 0.5),
         ReserveBlock(Direction.NEG, 12, 0.4),
-        ReserveBlock(Direction.POS, 16, 0.5),
+        ReserveBlock(Direction.POS, 16, 0.4),
         ReserveBlock(Direction.POS, 20, 0.4),
     ),
 )
@@ -114,15 +114,15 @@ CAUTIOUS: Final = Strategy(
     hunch=0.04,
     least_margin_eur_mwh=20.0,
     most_cycles=1.9,
-    offers_share=0.95,
+    offers_share=0.92,
     absence=0.2,
     day_ahead_share=0.9,
     lot_mw=0.2,
     intraday_auction=IntradayAuction.SECOND,
     customers_hours=(12, 15),
     reserves=(
-        ReserveBlock(Direction.NEG, 0, 0.5),
-        ReserveBlock(Direction.NEG, 12, 0.5),
+        ReserveBlock(Direction.NEG, 0, 0.4),
+        ReserveBlock(Direction.NEG, 12, 0.4),
         ReserveBlock(Direction.POS, 16, 0.4),
         ReserveBlock(Direction.POS, 20, 0.4),
     ),
@@ -135,7 +135,7 @@ EARLY: Final = Strategy(
     hunch=0.05,
     least_margin_eur_mwh=9.0,
     most_cycles=2.0,
-    offers_share=0.85,
+    offers_share=0.87,
     absence=0.12,
     day_ahead_share=0.7,
     lot_mw=0.1,
@@ -149,7 +149,7 @@ STEADY: Final = Strategy(
     hunch=0.03,
     least_margin_eur_mwh=8.0,
     most_cycles=2.0,
-    offers_share=0.87,
+    offers_share=0.86,
     absence=0.08,
     day_ahead_share=1.0,
     lot_mw=0.1,

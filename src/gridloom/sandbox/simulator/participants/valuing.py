@@ -43,7 +43,7 @@ RECENT_DAYS: Final = 7
 FORWARD_PAST_DAYS: Final = 2
 SEEN_SHARE: Final = 0.8
 """How much of what sets a day apart from those before it the forecasts of weather and load show two days ahead"""
-FORECAST_ERROR: Final = 0.13
+FORECAST_ERROR: Final = 0.08
 """Of those forecasts, which all traders read, as the standard deviation of a value's logarithm"""
 VIEW_SPREAD: Final = 0.045
 """How far traders' own views of a day's worth lie apart, likewise"""
