@@ -138,20 +138,20 @@ class TestAPortfolio:
             await tab.settle()
             before = await asyncio.to_thread(portfolio.stored, "Weser")
             await page.evaluate(
-                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t0.2\\t0.2\\n22:15\\t-0.2\\t-0.2')"
+                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t-0.2\\t-0.2\\n22:15\\t0.1\\t0.1')"
             )
             await page.get_by_role("button", name="Paste").click()
             await expect(page.get_by_role("button", name="Save all 2")).to_be_enabled()
             # A colleague's plan of one of them is stored meanwhile: all or none, and it is told which.
-            await asyncio.to_thread(portfolio.put, "Weser", 23, 100)
+            await asyncio.to_thread(portfolio.put, "Weser", 23, -100)
             await expect(row(page, "Weser")).to_contain_text("A colleague saved another plan of this day.")
             await expect(page.get_by_text("Weser was saved by a colleague.")).to_be_visible()
             await expect(page.get_by_role("button", name="Save all 2")).to_be_disabled()
             await page.keyboard.press("x")
             await expect(page.get_by_text("Saved 1 plan.")).to_be_visible()
-        assert (await asyncio.to_thread(portfolio.stored, "Elbe"))[88] == 200
+        assert (await asyncio.to_thread(portfolio.stored, "Elbe"))[88] == -200
         after = await asyncio.to_thread(portfolio.stored, "Weser")
-        assert (after[88], after[92]) == (before[88], 100)
+        assert (after[88], after[92]) == (before[88], -100)
 
     async def test_shows_no_money_in_breach_and_copies_a_day_on_a_phone(self, open_tab: OpenTab, portfolio: Portfolio):
         async with open_tab("rival", size=(390, 844)) as tab:
