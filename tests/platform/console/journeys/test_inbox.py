@@ -64,7 +64,7 @@ class TestAnInbox:
             await form.get_by_role("button", name="Save").click()
             await expect(won).to_have_count(0)
             await tab.open("/inbox", "Inbox")
-            await expect(page.locator(".inbox-items button").first).to_be_visible()
+            await tab.settle()
             await expect(won).to_have_count(0)
             await page.get_by_role("button", name="What I am told").click()
             await form.get_by_label("Auctions won, lost or cancelled").check()
