@@ -145,7 +145,7 @@ function Position({ found, day }: { found: BatteryPosition[]; day: Day }) {
         known.length === 0
           ? '–'
           : euro(
-              known.reduce((sum, one) => sum + one.cost, 0),
+              known.reduce((sum, one) => sum + (one.cost ?? 0), 0),
               2,
             ),
       below: isPriced(quarters) ? 'all prices are published' : `${known.length} of ${quarters.length} prices published`,
@@ -200,7 +200,7 @@ const COLUMNS = [
   { label: 'Cost, EUR', isNumber: true },
 ]
 
-function Cells({ sums, cost }: { sums: Sums; cost: string }) {
+function Cells({ sums }: { sums: Sums }) {
   return (
     <>
       <td className="number wide-cell">{decimal(sums.bought, 2)}</td>
@@ -210,7 +210,7 @@ function Cells({ sums, cost }: { sums: Sums; cost: string }) {
       <td className="number">
         <strong>{signed(sums.open, 2)}</strong>
       </td>
-      <td className="number">{cost}</td>
+      <td className="number">{sums.cost === null ? '–' : decimal(sums.cost, 2)}</td>
     </>
   )
 }
@@ -228,7 +228,7 @@ function SumsTable({ rows, total }: { rows: { asset: VirtualAsset; sums: Sums }[
               </Link>
             </td>
             <td className="wide-cell">{asset.deliveryZone}</td>
-            <Cells sums={sums} cost={decimal(sums.cost, 2)} />
+            <Cells sums={sums} />
           </tr>
         ))}
       </tbody>
@@ -236,7 +236,7 @@ function SumsTable({ rows, total }: { rows: { asset: VirtualAsset; sums: Sums }[
         <tr className="matrix-total">
           <th scope="row">Together</th>
           <td className="wide-cell" />
-          <Cells sums={total} cost={decimal(total.cost, 2)} />
+          <Cells sums={total} />
         </tr>
       </tfoot>
     </Table>
@@ -270,7 +270,7 @@ function QuarterTable({ quarters, day }: { quarters: Quarter[]; day: Day }) {
                 <th scope="row" className="nowrap">
                   {quarter(one.time, zone)}
                 </th>
-                <Cells sums={one} cost={one.price === null ? '–' : decimal(one.cost, 2)} />
+                <Cells sums={one} />
                 <td className="number wide-cell">{one.price === null ? '–' : decimal(one.price, 2)}</td>
               </tr>
             ))}

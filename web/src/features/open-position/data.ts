@@ -17,8 +17,8 @@ export interface Sums {
   delivered: number
   /** Sold less bought and activated less delivered: positive was sold and not delivered. */
   open: number
-  /** Of the open volume at the imbalance price; negative is income. */
-  cost: number
+  /** Of the open volume at the imbalance price; negative is income; null where no price is published. */
+  cost: number | null
 }
 
 export interface BatteryPosition {
@@ -58,7 +58,7 @@ export function usePositions(assets: readonly VirtualAsset[], day: Day) {
   })
 }
 
-const NOTHING: Sums = { bought: 0, sold: 0, scheduled: 0, activated: 0, delivered: 0, open: 0, cost: 0 }
+const NOTHING: Sums = { bought: 0, sold: 0, scheduled: 0, activated: 0, delivered: 0, open: 0, cost: null }
 
 const plus = (sums: Sums, point: Partial<Point>): Sums => ({
   bought: sums.bought + (point.bought ?? 0),
@@ -67,7 +67,7 @@ const plus = (sums: Sums, point: Partial<Point>): Sums => ({
   activated: sums.activated + (point.activated ?? 0),
   delivered: sums.delivered + (point.delivered ?? 0),
   open: sums.open + (point.open ?? 0),
-  cost: sums.cost + (point.imbalanceCost ?? 0),
+  cost: point.imbalanceCost === undefined ? sums.cost : (sums.cost ?? 0) + point.imbalanceCost,
 })
 
 export const sumOf = (points: readonly Point[]): Sums => points.reduce(plus, NOTHING)
@@ -136,7 +136,7 @@ export function csvOf(quarters: readonly Quarter[]): string {
     new Date(one.time).toISOString(),
     ...names.map((name) => Number(one[name].toFixed(6))),
     one.price ?? '',
-    one.price === null ? '' : Number(one.cost.toFixed(2)),
+    one.cost === null ? '' : Number(one.cost.toFixed(2)),
   ])
   return `${[head, ...lines].map((line) => line.join(',')).join('\r\n')}\r\n`
 }
