@@ -47,6 +47,15 @@ export const PLACES: Place[] = [
     isWanted: (interests) => interests.trades,
   },
   {
+    label: 'Open position',
+    short: 'Position',
+    path: '/open-position',
+    icon: 'scales',
+    letter: 'n',
+    isShown: (session) => may('Read:virtual-assets')(session) && !isOperator(session),
+    isWanted: (interests) => interests.trades,
+  },
+  {
     label: 'Auctions',
     path: '/auctions',
     icon: 'auction',
@@ -116,6 +125,7 @@ const overview = screen(() => import('../features/overview/Overview'))
 const virtualBatteries = screen(() => import('../features/virtual-assets/VirtualBatteries'))
 const day = screen(() => import('../features/virtual-assets/BatteryDay'))
 const portfolioPlan = screen(() => import('../features/portfolio-plan/PortfolioPlan'))
+const openPosition = screen(() => import('../features/open-position/OpenPosition'))
 const history = screen(() => import('../features/virtual-assets/history/History'))
 const auctions = screen(() => import('../features/auctions/Auctions'))
 const revenue = screen(() => import('../features/revenue/Revenue'))
@@ -135,6 +145,8 @@ export const SCREENS: Screen[] = [
   { pattern: '/virtual-batteries/:virtualAsset/:day', part: day },
   { pattern: '/portfolio-plan', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/portfolio-plan/:day', part: portfolioPlan, stays: 'portfolio-plan' },
+  { pattern: '/open-position', part: openPosition, stays: 'open-position' },
+  { pattern: '/open-position/:day', part: openPosition, stays: 'open-position' },
   { pattern: '/auctions', part: auctions, stays: 'auctions' },
   { pattern: '/auctions/:auction', part: auctions, stays: 'auctions' },
   { pattern: '/revenue', part: revenue, stays: 'revenue' },

@@ -54,6 +54,7 @@ def screens_of(username: str, scene: Scene) -> list[str]:
         ]
     won, lost = (f"/auctions/{scene.auctions[name]}" for name in ("won", "lost"))
     battery = f"/virtual-batteries/{scene.virtual_asset_id}"
+    common += ["/portfolio-plan", "/open-position"]
     return [*common, won, lost, battery, f"{battery}/history", "/administration/roles", "/administration/security"]
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.async_api import Request, Route, expect
 from tests.platform.console.journeys.conftest import OpenTab
 from tests.platform.console.journeys.scene import Scene
+from tests.platform.console.journeys.test_virtual_battery import sixth_day
 
 MAX_REQUESTS = 20
+MAX_READS_OF_A_SAVE = 10
+"""The save, the battery with its plan and store, the list, what its holders see; a few of them twice."""
 
 
 async def silence_stade(route: Route) -> None:
@@ -44,6 +48,31 @@ class TestAFirstLoad:
             assert len(asked) <= MAX_REQUESTS, "\n".join(asked)
             streams = [url for url in asked if url.endswith("/console/api/events")]
             assert len(streams) == 1
+
+
+class TestASave:
+    async def test_has_read_what_it_changed_and_no_more(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{sixth_day(scene)}")
+            await tab.settle()
+            await page.get_by_role("gridcell", name=re.compile("^12:00 ")).click()
+            await page.keyboard.type("0.3")
+            await page.keyboard.press("Enter")
+            read: list[str] = []
+
+            def note(request: Request) -> None:
+                path = request.url.partition("/console/api")[2]
+                read.extend(json.loads(request.post_data or "{}")["paths"] if path == "/batch" else [path])
+
+            # The list of batteries is read anew once the event of the save has come.
+            async with page.expect_response(re.compile(r"/virtual-assets\?limit=1000")):
+                page.on("request", note)
+                await page.keyboard.press("Control+s")
+                await expect(page.get_by_text("Saved 1 quarter-hour.")).to_be_visible()
+            await tab.settle()
+            page.remove_listener("request", note)
+            assert len(read) <= MAX_READS_OF_A_SAVE, "\n".join(read)
 
 
 class TestTheRail:

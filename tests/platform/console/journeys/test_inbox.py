@@ -50,6 +50,27 @@ class TestAnInbox:
             await page.keyboard.press("Enter")
             await expect(page.locator("#screen h1")).not_to_have_text("Inbox")
 
+    async def test_tells_each_person_what_they_want_to_be_told(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open("/inbox", "Inbox")
+            won = page.get_by_role("button", name=re.compile("Won: 12 MW"))
+            await expect(won).to_be_visible()
+            await page.get_by_role("button", name="What I am told").click()
+            form = page.get_by_role("dialog")
+            await form.get_by_label("Auctions won, lost or cancelled").uncheck()
+            await form.get_by_label("Cuts and deviations from").fill("1.5")
+            await tab.check()
+            await form.get_by_role("button", name="Save").click()
+            await expect(won).to_have_count(0)
+            await tab.open("/inbox", "Inbox")
+            await tab.settle()
+            await expect(won).to_have_count(0)
+            await page.get_by_role("button", name="What I am told").click()
+            await form.get_by_label("Auctions won, lost or cancelled").check()
+            await form.get_by_role("button", name="Save").click()
+            await expect(won).to_be_visible()
+
     async def test_hears_of_a_colleagues_change_as_it_happens(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
             page = tab.page

@@ -54,6 +54,17 @@ class Portfolio:
         answer: dict[str, Any] = self.scene.rival.get(f"{self.path}/virtual-assets/{self.ids[name]}/schedule", **window)
         return [point["power"] for point in answer["schedule"]]
 
+    def trade(self, name: str, hour: int, volume: float) -> None:
+        moment = (self.midnight() + timedelta(hours=hour)).isoformat()
+        row = {"tradeID": f"{name}-{hour}", "assetID": self.ids[name], "time": moment, "side": "SELL", "price": 90}
+        self.scene.operator.post("/settlements/wholesale-trades", [{**row, "volume": volume, "market": "DAY_AHEAD"}])
+
+    def position(self, name: str) -> list[dict[str, Any]]:
+        window = {"start": self.midnight().isoformat(), "end": (self.midnight() + timedelta(days=1)).isoformat()}
+        path = f"{self.path}/virtual-assets/{self.ids[name]}/position"
+        answer: list[dict[str, Any]] = self.scene.rival.get(path, **window)
+        return answer
+
     def put(self, name: str, hour: int, power: float) -> None:
         moment = self.midnight() + timedelta(hours=hour)
         body = {"schedule": [{"time": moment.isoformat(), "power": power}]}
@@ -127,20 +138,20 @@ class TestAPortfolio:
             await tab.settle()
             before = await asyncio.to_thread(portfolio.stored, "Weser")
             await page.evaluate(
-                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t0.2\\t0.2\\n22:15\\t-0.2\\t-0.2')"
+                "navigator.clipboard.writeText('Time\\tElbe\\tWeser\\n22:00\\t-0.2\\t-0.2\\n22:15\\t0.1\\t0.1')"
             )
             await page.get_by_role("button", name="Paste").click()
             await expect(page.get_by_role("button", name="Save all 2")).to_be_enabled()
             # A colleague's plan of one of them is stored meanwhile: all or none, and it is told which.
-            await asyncio.to_thread(portfolio.put, "Weser", 23, 100)
+            await asyncio.to_thread(portfolio.put, "Weser", 23, -100)
             await expect(row(page, "Weser")).to_contain_text("A colleague saved another plan of this day.")
             await expect(page.get_by_text("Weser was saved by a colleague.")).to_be_visible()
             await expect(page.get_by_role("button", name="Save all 2")).to_be_disabled()
             await page.keyboard.press("x")
             await expect(page.get_by_text("Saved 1 plan.")).to_be_visible()
-        assert (await asyncio.to_thread(portfolio.stored, "Elbe"))[88] == 200
+        assert (await asyncio.to_thread(portfolio.stored, "Elbe"))[88] == -200
         after = await asyncio.to_thread(portfolio.stored, "Weser")
-        assert (after[88], after[92]) == (before[88], 100)
+        assert (after[88], after[92]) == (before[88], -100)
 
     async def test_shows_no_money_in_breach_and_copies_a_day_on_a_phone(self, open_tab: OpenTab, portfolio: Portfolio):
         async with open_tab("rival", size=(390, 844)) as tab:
@@ -154,8 +165,36 @@ class TestAPortfolio:
             await page.evaluate(f"navigator.clipboard.writeText('Time\\tElbe\\n{powers}')")
             await page.get_by_role("button", name="Paste").click()
             await expect(row(page, "Elbe")).to_contain_text("below empty")
-            await expect(page.get_by_text("Elbe is in breach.")).to_be_visible()
+            await expect(page.get_by_text(re.compile(r"Elbe.* (is|are) in breach\."))).to_be_visible()
             await expect(page.get_by_text("no figure while a plan is in breach")).to_be_visible()
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390
             await tab.check_layout()
             await page.get_by_role("button", name="Discard").click()
+
+
+class TestAnOpenPosition:
+    async def test_is_what_the_service_says_by_battery_market_and_quarter_hour(
+        self, open_tab: OpenTab, portfolio: Portfolio
+    ):
+        await asyncio.to_thread(portfolio.put, "Elbe", 19, 1000)
+        await asyncio.to_thread(portfolio.trade, "Elbe", 19, 0.4)
+        points = await asyncio.to_thread(portfolio.position, "Elbe")
+        assert points[76]["open"] == pytest.approx(0.15)
+        async with open_tab("rival") as tab:
+            page = tab.page
+            await tab.open(f"/open-position/{portfolio.day}", "Open position")
+            await page.get_by_label("Position of").select_option(label="Elbe")
+            quarter = page.get_by_role("row", name=re.compile("^19:00–19:15"))
+            await expect(quarter).to_contain_text("+0.15")
+            together = page.get_by_role("row", name=re.compile("^Together"))
+            open_mwh = sum(point["open"] for point in points)
+            await expect(together).to_contain_text(f"{open_mwh:+.2f}".replace("-", "−"))
+            market = page.get_by_role("row", name=re.compile("^Day-ahead"))
+            await expect(market).to_contain_text("36.00")
+            await tab.check_in_both_themes()
+            async with page.expect_download() as started:
+                await page.get_by_role("button", name="CSV").click()
+            rows = list(csv.DictReader((await (await started.value).path()).read_text().splitlines()))
+            assert [float(row["open MWh"]) for row in rows] == pytest.approx(
+                [point["open"] for point in points], abs=1e-6
+            )

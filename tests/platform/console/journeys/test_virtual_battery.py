@@ -36,6 +36,10 @@ def sixth_day(scene: Scene) -> str:
     return _day_after(first_day(scene), 5)
 
 
+def day_in_words(day: str) -> str:
+    return date.fromisoformat(day).strftime("%a, %-d %b %Y")
+
+
 def _day_after(day: str, days: int) -> str:
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
@@ -233,6 +237,16 @@ class TestAnOwner:
                 await page.get_by_role("button", name="Parquet").click()
             path = await (await started.value).path()
             assert path.read_bytes()[:4] == b"PAR1"
+            benchmark = page.get_by_role("region", name="Share of foresight")
+            await benchmark.scroll_into_view_if_needed()
+            window = {"start": (scene.now - timedelta(days=3)).isoformat(), "end": scene.now.isoformat()}
+            stade = f"/revenue-reporting/physical-assets/{scene.assets['Stade']}/benchmark"
+            told = next(
+                one for one in await asyncio.to_thread(scene.owner.get, stade, **window) if one["share"] is not None
+            )
+            row = benchmark.get_by_role("row", name=re.compile(day_in_words(told["day"])))
+            await expect(row).to_contain_text(f"{told['share']:.1%}".replace("%", " %"))
+            await expect(benchmark).to_contain_text("Hanse fleet")
             await tab.check()
 
     async def test_finds_the_same_number_on_the_overview_and_on_revenue(self, open_tab: OpenTab):

@@ -165,13 +165,13 @@ class Tab:
         await expect(self.page.locator(".skeleton")).to_have_count(0)
         await self.page.evaluate(PAINTED)
 
-    async def tab_to(self, name: str) -> None:
-        """By Tab alone, to the control of this name."""
-        for _ in range(120):
+    async def tab_to(self, name: str) -> int:
+        """By Tab alone, to the control of this name; after so many stops."""
+        for stop in range(120):
             await self.page.keyboard.press("Tab")
             focused: str = await self.page.evaluate(FOCUSED)
             if focused.startswith(name):
-                return
+                return stop + 1
         raise AssertionError(f"Tab does not come by {name!r}")
 
     async def unreached(self) -> list[str]:

@@ -12,6 +12,7 @@ import { Empty, SkeletonRows } from '../../shared/ui/states'
 import { isTyping } from '../../shared/ui/typing'
 import { useZone } from '../../shared/zone'
 import { go, Link } from '../../shell/router'
+import { AlertRulesSheet } from './AlertRulesSheet'
 import { useInbox, useReadState } from './backlog'
 import './inbox.css'
 import type { Item } from './items'
@@ -25,6 +26,7 @@ export default function Inbox() {
   const { isUnread, mark } = useReadState(now)
   const [filter, setFilter] = useState<'all' | 'unread' | 'needs'>('all')
   const [picked, setPicked] = useState<string | null>(null)
+  const [isChoosing, setIsChoosing] = useState(false)
   const unread = items.filter(isUnread)
   const needs = items.filter((item) => item.fix !== null && isUnread(item))
   const list = (
@@ -50,8 +52,13 @@ export default function Inbox() {
         !isLoading && plural(unread.length, 'unread', 'unread'),
         needs.length > 0 && `${needs.length} need something from you`,
       ]}
-      aside={<span className="note">Won, lost, cut, changed, issued, unserved, expiring.</span>}
+      aside={
+        <Button kind="quiet" icon="bell" onClick={() => setIsChoosing(true)}>
+          What I am told
+        </Button>
+      }
     >
+      {isChoosing && <AlertRulesSheet onClose={() => setIsChoosing(false)} />}
       <div className="inbox">
         <Card className="inbox-list" label="Messages">
           <header className="card-head">

@@ -14,6 +14,7 @@ import { useZone } from '../../shared/zone'
 import { useAuctions } from '../auctions/data'
 import type { Version } from '../virtual-assets/conflict/versions'
 import { type Item, itemsOf, type Placed, WANTED } from './items'
+import { isTold, useAlertRules } from './rules'
 
 const KEPT_DAYS = 30
 const AFTER_LOAD_MS = 1500
@@ -147,6 +148,7 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
   const physical = usePhysicalAssets()
   const auctions = useAuctions()
   const now = useMinute()
+  const [rules] = useAlertRules()
   const { author, isLoading: isAuthorLoading } = useAuthors(events ?? NO_EVENTS)
   if (!events || isAuthorLoading || virtual.isLoading || physical.isLoading || auctions.isLoading)
     return { items: NO_ITEMS, isLoading: true }
@@ -175,7 +177,7 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
     tellEnd: (ms) => (time(ms, zone) === '00:00' ? '24:00' : time(ms, zone)),
     tellDay: (ms) => weekday(ms, zone),
   })
-  return { items, isLoading: false }
+  return { items: items.filter((item) => isTold(item, rules)), isLoading: false }
 }
 
 const NO_EVENTS: Placed[] = []

@@ -1,5 +1,9 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, mock, test } from 'bun:test'
 import { itemsOf, type Names } from './items'
+import type { AlertRules } from './rules'
+
+mock.module('virtual:operations', () => ({ default: new Set() }))
+const { ALL, isTold } = await import('./rules')
 
 const names: Names = {
   battery: () => 'Weser',
@@ -144,6 +148,29 @@ describe('the inbox', () => {
     const [energy] = itemsOf([result('a', 'ACCEPTED', 'POS_033'), result('a', 'REJECTED', 'POS_034')], names)
     expect(energy?.title).toBe('aFRR energy: **1 of 2 bids accepted**, Weser')
   })
+})
+
+test('the quarter-hours of a battery and day are one row, told from a size on', () => {
+  const quarter = (start: string, asked: number, delivered: number) =>
+    event('dispatch.deviation', 'physical-assets/stade', { asked, delivered, start })
+  const [item, ...rest] = itemsOf(
+    [
+      quarter('2026-11-16T09:00:00Z', 500, 0),
+      quarter('2026-11-16T09:15:00Z', 500, 100),
+      quarter('2026-11-16T09:15:00Z', 500, 200),
+    ],
+    names,
+  )
+  expect(rest).toEqual([])
+  expect(item?.title).toStartWith('0.8 MWh off its dispatch')
+  expect(item?.note).toEndWith('2 quarter-hours, at last 0.3 MWh not exported')
+  const told = (rules: Partial<AlertRules>) => item && isTold(item, { ...ALL, ...rules })
+  expect([told({}), told({ leastMwh: 0.9 }), told({ off: ['deviation'] }), told({ off: ['cut'] })]).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ])
 })
 
 describe('a deviation', () => {

@@ -15,6 +15,8 @@ export interface Item {
   /** `**` marks what is bold. */
   title: string
   note: string
+  /** How much it is about, where that is known. */
+  sizeMwh?: number
   /** What happened, in sentences. */
   told: string
   /** Rows of a small table: when, before, after. */
@@ -69,10 +71,16 @@ export type Maker = (event: Placed, names: Names) => Item | null
 export function itemsOf(events: Placed[], names: Names): Item[] {
   const found = new Map<string, Item>()
   const results = new Map<string, Placed[]>()
+  const deviations = new Map<string, Placed[]>()
   for (const event of events) {
     if (event.type === 'ancillary.result') {
       const key = `result-${idOf(event.subject)}-${text(event.data.deliveryDay)}-${kindOf(text(event.data.product))}`
       results.set(key, [...(results.get(key) ?? []), event])
+      continue
+    }
+    if (event.type === 'dispatch.deviation') {
+      const key = `deviation-${idOf(event.subject)}-${dayOf(Date.parse(text(event.data.start)))}`
+      deviations.set(key, [...(deviations.get(key) ?? []), event])
       continue
     }
     const item = MAKERS[event.type]?.(event, names)
@@ -82,6 +90,7 @@ export function itemsOf(events: Placed[], names: Names): Item[] {
     const item = resultItem(key, some, names)
     if (item) found.set(key, item)
   }
+  for (const [key, some] of deviations) found.set(key, deviationItem(key, some, names))
   return [...found.values()].sort((a, b) => b.time - a.time)
 }
 
@@ -207,6 +216,7 @@ const MAKERS: Record<string, Maker> = {
       note: `${decimal(first.before, 1)} → ${decimal(first.after, 1)} MW, ${decimal(lost, 1)} MWh less`,
       told: `A battery behind ${names.battery(id)} has less to give then. At the gate the plan would be cut by ${decimal(lost, 2)} MWh.`,
       rows,
+      sizeMwh: lost,
       place: { label: `Open ${names.tellDay(first.time)}`, to: `/virtual-batteries/${id}/${day}` },
       fix:
         last.time + QUARTER_MS > names.now
@@ -308,27 +318,41 @@ const MAKERS: Record<string, Maker> = {
     place: { label: 'Open delivery', to: '/delivery' },
     fix: null,
   }),
-  'dispatch.deviation': (event, names) => {
-    const id = idOf(event.subject)
-    const [asked, delivered] = [number(event.data.asked) / 1000, number(event.data.delivered) / 1000]
-    const start = Date.parse(text(event.data.start))
-    return {
-      key: `deviation-${id}-${dayOf(start)}`,
-      time: Date.parse(event.time),
-      icon: 'outage',
-      tone: 'danger',
-      title: `${deviationInWords(asked, delivered)}: **${names.battery(id)}**`,
-      note: `${names.tellDay(start)} from ${names.tellTime(start)}: ${decimal(asked, 1)} MWh asked, ${decimal(delivered, 1)} measured`,
-      told: 'What was measured is far from what was dispatched. Unless it was announced the difference is the owner’s imbalance.',
-      place: { label: 'Open the battery', to: `/physical-assets/${id}` },
-      fix: {
-        title: 'Report what is missing.',
-        detail: 'The holders are notified at once and can change their plans.',
-        label: 'Report',
-        to: `/physical-assets/${id}`,
-      },
-    }
-  },
+}
+
+/** All quarter-hours of a battery and day are one thing: what they make together, and since when. */
+function deviationItem(key: string, all: Placed[], names: Names): Item {
+  // One that was measured again is told again.
+  const events = [...new Map(all.map((event) => [text(event.data.start), event])).values()]
+  const of = (event: Placed | undefined, name: string) => number(event?.data[name]) / 1000
+  const last = events.at(-1)
+  const id = idOf(last?.subject ?? '')
+  const start = Math.min(...events.map((event) => Date.parse(text(event.data.start))))
+  const size = events.reduce((sum, event) => sum + Math.abs(of(event, 'asked') - of(event, 'delivered')), 0)
+  const [asked, delivered] = [of(last, 'asked'), of(last, 'delivered')]
+  const when = `${names.tellDay(start)} from ${names.tellTime(start)}`
+  const isOne = events.length === 1
+  return {
+    key,
+    time: Math.max(...events.map((event) => Date.parse(event.time))),
+    icon: 'outage',
+    tone: 'danger',
+    sizeMwh: size,
+    title: isOne
+      ? `${deviationInWords(asked, delivered)}: **${names.battery(id)}**`
+      : `${decimal(size, 1)} MWh off its dispatch: **${names.battery(id)}**`,
+    note: isOne
+      ? `${when}: ${decimal(asked, 1)} MWh asked, ${decimal(delivered, 1)} measured`
+      : `${when}: ${plural(events.length, 'quarter-hour')}, at last ${deviationInWords(asked, delivered)}`,
+    told: 'What was measured is far from what was dispatched. Unless it was announced the difference is the owner’s imbalance.',
+    place: { label: 'Open the battery', to: `/physical-assets/${id}` },
+    fix: {
+      title: 'Report what is missing.',
+      detail: 'The holders are notified at once and can change their plans.',
+      label: 'Report',
+      to: `/physical-assets/${id}`,
+    },
+  }
 }
 
 /** A battery that exports where nothing was asked has not failed to deliver. Export is positive. */

@@ -129,7 +129,13 @@ export function PositionPane({ position, note, ...axis }: Axis & { position: Pos
         top={top}
         title="Position by market"
         note={isWide ? 'MW · export up' : 'MW'}
-        aside={read === null ? (isWide ? note : note.replace(/, next gate.*/, '')) : quarter(span.start + read * QUARTER_MS, zone)}
+        aside={
+          read === null
+            ? isWide
+              ? note
+              : note.replace(/, next gate.*/, '')
+            : quarter(span.start + read * QUARTER_MS, zone)
+        }
         value={power === null ? '' : `${signed(power)} MW`}
       />
       <Bars {...{ span, zone, x, width, left, position, reach }} y={y} />

@@ -11,6 +11,7 @@ import { addDays, type Day, dayFrom, dayOf, QUARTER_MS, quartersOf, spanOf } fro
 import { dayInWords, time, weekday } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { hand } from '../../shared/ui/hand'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
 import { isTyping } from '../../shared/ui/typing'
@@ -22,7 +23,6 @@ import { type Planned, readPlans, refreshPlans, useBand, usePlans, useTrading } 
 import { type Edits, EMPTY, reduce } from './draft'
 import {
   closedOf,
-  hand,
   nameOf,
   openInWords,
   openOf,

@@ -197,11 +197,3 @@ export function useWarning(isEdited: boolean): void {
     }
   }, [isEdited])
 }
-
-export function hand(blob: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-}

@@ -13,6 +13,7 @@ import { go, goWithin, useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { StatementsCard } from '../settlement/StatementsCard'
 import { BatteriesCard } from './BatteriesCard'
+import { BenchmarkCard } from './BenchmarkCard'
 import { ByProduct } from './ByProduct'
 import { Days } from './Days'
 import {
@@ -209,6 +210,7 @@ function Report({ subject, subjects, isReady }: ReportProps) {
                     onChoose={setChosen}
                   />
                   <BatteriesCard subject={subject} span={span} />
+                  <BenchmarkCard subject={subject} span={span} />
                 </div>
                 <div className="revenue-side">
                   <StatementCard statement={statement} volumes={volumes.data} />

@@ -9,6 +9,7 @@ import { dayOf } from '../../shared/time/marketDay'
 import { dayInWords, monthInWords, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
+import { hand } from '../../shared/ui/hand'
 import { Page } from '../../shared/ui/Page'
 import { Loaded, SkeletonCard } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
@@ -85,14 +86,6 @@ function Downloads({ statement }: { statement: Statement }) {
       ))}
     </>
   )
-}
-
-function hand(blob: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
 function Document({ statement }: { statement: Statement }) {
