@@ -2875,7 +2875,7 @@ class Simulator(ResponseStruct):
     progress: float
     """Share of the simulated past that is done, 0 to 1"""
     failures: tuple[OrderedFailure, ...]
-    """What fails on purpose, as it was ordered"""
+    """Failures on purpose, as they were ordered"""
     history_seconds_left: int | None = None
     """Estimated real seconds until history is complete, once known"""
     fault: str | None = None
@@ -2900,7 +2900,7 @@ class SimulatorStep(ResponseStruct):
     hurrying: bool
     """Whether the clock runs as fast as it can instead of at `speed`"""
     failures: tuple[OrderedFailure, ...]
-    """What fails on purpose"""
+    """Failures on purpose"""
     step: datetime | None = None
     """Quarter-hour that awaits the simulator; null where none does"""
     hurries_until: datetime | None = None
