@@ -33,7 +33,7 @@ async def complete_sign_in(request: Request, challenge_text: str, code: str) -> 
     key = await request.resources[SigningKeyCache].for_signing()
     db = await request.begin()
     await lock_organisation(db, account.member.organisation_id)
-    if await members.read_account(db, account.member.id) is None:  # nobody else changes it under this lock
+    if await members.read_account(db, account.member.id) is None:  # removed before the lock was taken
         raise ChallengeExpired("The challenge is unknown, used or expired.")
     if not await spend_code(request, db, account.member.id, code):
         raise await reject_code(request, account.member)

@@ -66,8 +66,8 @@ def draw_outages(scene: StepContext, day: date) -> None:
             if draws[0] >= terms.chance:
                 continue
             start = _begin_failure(kind, day, float(draws[1]))
-            end = start + PERIOD * round(4 * _between(terms.hours, float(draws[2])))
-            missing = round(_between(terms.missing, float(draws[3])), 2)
+            end = start + PERIOD * round(4 * _scale_between(terms.hours, float(draws[2])))
+            missing = round(_scale_between(terms.missing, float(draws[3])), 2)
             _add_outage(
                 memory,
                 SimulatedOutage(
@@ -84,7 +84,7 @@ def draw_outages(scene: StepContext, day: date) -> None:
     _draw_long_failure(scene, day)
 
 
-def _between(bounds: tuple[float, float], place: float) -> float:
+def _scale_between(bounds: tuple[float, float], place: float) -> float:
     return bounds[0] + place * (bounds[1] - bounds[0])
 
 
