@@ -354,7 +354,8 @@ class TestAStream:
         return lambda _: httpx2.Response(200, text=body, headers={"Content-Type": "text/event-stream"})
 
     def test_of_events_ends_after_so_many_as_are_wanted(self, run: Run):
-        event = {"id": THING, "type": "bid.placed", "time": MORNING, "subject": "auctions/1", "data": {"price": 5}}
+        data = {"auctionID": THING, "bidID": SECOND, "price": 5}
+        event = {"id": THING, "type": "bid.placed", "time": MORNING, "subject": "auctions/1", "data": data}
         events = self.told(*[f"data: {json.dumps(event)}"] * 3)
         shown = run("events tail --types bid.placed,auction.cleared --after 7 --count 2 --utc", {"/events": events})
         assert [line.split()[:5] for line in shown.out.splitlines()] == [

@@ -83,7 +83,7 @@ def enable(*, options: Options = USUAL) -> None:
     with connect(options) as client:
         begun = client.auth.begin_totp()
         show_lines(
-            "Add this to your authenticator app:",
+            "Add this to your authenticator app",
             f"Secret   {begun.secret}",
             f"Address  {begun.uri}",
             to_stderr=options.form != "table",
