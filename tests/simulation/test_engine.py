@@ -162,7 +162,7 @@ class TestExploring:
 
         def resolve(met: Counter[str]) -> Step:
             world = World(datetime(2027, 1, 1, tzinfo=UTC), owner, [owner], [owner])
-            step, request = resolve_step(Step(EXPLORE, "plain", (5, 6, 7)), world, Reach(operations=met))
+            step, request = resolve_step(Step(EXPLORE, "plain", (5, 6, 8)), world, Reach(operations=met))
             assert request is not None
             return step
 

@@ -51,9 +51,6 @@ class TestLostAvailability:
             points = await projected(battery)
             assert [point["energy"] for point in points[:13]] == [2000] * 9 + [2750, 3500, 4000, 4000]
             assert max(await percentages(battery)) == 100
-            window = {"start": battery.asset["start"], "end": wire(battery.start + 12 * QUARTER)}
-            position = (await battery.client.get(f"{battery.url}/position", params=window)).json()
-            assert [point["delivered"] for point in position] == [0] * 8 + [-0.75, -0.75, -0.5, 0]
 
         await check()
         points = await projected(battery)
@@ -62,6 +59,9 @@ class TestLostAvailability:
         assert points[10]["expectedCut"]["adjustedSchedule"] == -2000
         await advance(battery.edge, battery.start + 6 * QUARTER)
         await check()
+        window = {"start": battery.asset["start"], "end": wire(battery.start + 12 * QUARTER)}
+        position = (await battery.client.get(f"{battery.url}/position", params=window)).json()
+        assert [point["delivered"] for point in position] == [0] * 8 + [-0.75, -0.75, -0.5, 0]
         listed = (await battery.client.get(f"/organisations/{battery.organisation.id}/virtual-assets")).json()
         assert [asset["imbalanceDischarge"] for asset in listed] == [2000]
         answer = await battery.put([4000, 4000], offset=20)
