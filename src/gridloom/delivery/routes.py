@@ -29,6 +29,7 @@ from gridloom.delivery.wire import (
     ZoneQuarter,
 )
 from gridloom.delivery.zone_store import ZoneTotals
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
@@ -82,7 +83,7 @@ async def read_dispatch(request: Request, physical_asset_id: UUID, query: Dispat
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
         last, acknowledged = await read_latest(db, reach.key, first, end, query.as_of)
         ids = await dispatch_store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
-    etag = f"{dispatch.version}-{last}" if last else str(dispatch.version)
+    etag = entity_tag(dispatch.version, last) if last else entity_tag(dispatch.version)
     if request.accepts != JSON:
         table = stream_table(
             request.accepts, SCHEMA, stream_dispatch(dispatch, acknowledged), file_name=f"dispatch-{physical_asset_id}"
