@@ -52,7 +52,15 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime, lived_
         for asset in await world.pages(f"/organisations/{organisation_id}/virtual-assets", **window):
             name = virtual.setdefault(asset["id"], asset["name"])
             blocks = await world.get(f"/organisations/{organisation_id}/virtual-assets/{asset['id']}/blocks", **window)
-            schedules = [[point["power"] for point in block["schedule"]] for block in blocks]
+            # In an order of their own: blocks that were carved out at once are listed by ids that chance makes.
+            schedules = sorted(
+                (
+                    *(block[field] for field in ("market", "start", "ratedDischargePower", "ratedChargePower")),
+                    *(point["power"] for point in block["schedule"]),
+                )
+                for block in blocks
+                if datetime.fromisoformat(block["start"]) < end
+            )
             found[f"virtual battery {name}"] = (names[organisation_id], asset["start"], asset["end"], schedules)
     known = {**batteries, **virtual}
     for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"):

@@ -256,23 +256,20 @@ async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
         key = scene.key(f"orders/{stage}/{day}/{first}")
         await scene.operator.post("/orders/results", results[first : first + MAX_RESULTS], key)
     if stage.is_reserve:
-        _remember_reserves(scene, day, waiting, results)
+        await _remember_reserves(scene, day, stage)
 
 
-def _remember_reserves(
-    scene: StepContext, day: date, orders: list[dict[str, Any]], results: list[dict[str, Any]]
-) -> None:
-    """Replaces what a run of this step that was cut off has remembered."""
-    held = scene.memory.reserves.setdefault(day.isoformat(), {})
-    for order, result in zip(orders, results, strict=True):
-        sold = held.setdefault(order["virtualAssetID"], [])
-        known = {one.product for one in sold}
-        for one in result.get("reserves", ()):
-            if one["product"] not in known:
-                direction, block = read_product(day, one["product"])
-                hours = block.length_h if direction is Direction.NEGPOS else 1.0
-                capacity_mw = one["acceptedCapacity"] / 1000
-                sold.append(HeldReserve(one["product"], capacity_mw, round(one["price"] / hours, 6)))
+async def _remember_reserves(scene: StepContext, day: date, stage: Stage) -> None:
+    """As the platform has booked them: a run of this step that was cut off has executed orders, too."""
+    kind, price = ("fcr", "settlementPrice") if stage is Stage.FCR else ("afrr-capacity", "price")
+    window, held = market_day_window(day), scene.memory.reserves.setdefault(day.isoformat(), {})
+    tolled = {one.id for one in scene.memory.holdings if one.is_tolled}
+    span = urlencode({"start": written(window.start), "end": written(window.end), "limit": "1000"})
+    for row in sorted(await scene.operator.get(f"/settlements/{kind}?{span}"), key=lambda one: str(one["product"])):
+        if row["assetID"] in tolled and row["deliveryDay"] == day.isoformat():
+            sold = held.setdefault(row["assetID"], [])
+            if row["product"] not in {one.product for one in sold}:
+                sold.append(HeldReserve(row["product"], float(row["capacity"]), float(row[price])))
 
 
 # --- settlement ------------------------------------------------------------------------------------------------------
