@@ -76,6 +76,7 @@ function Row({ webhook, isChosen, onChoose }: { webhook: Webhook; isChosen: bool
       <td>
         <strong className="code">{webhook.url}</strong>
         {webhook.description && <p className="note">{webhook.description}</p>}
+        {webhook.format === 'CLOUDEVENTS' && <p className="note">CloudEvents</p>}
       </td>
       <td>{webhook.types.length === 0 ? 'all' : webhook.types.join(', ')}</td>
       <td>
@@ -163,8 +164,9 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
 function NewWebhook({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient()
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set())
+  const [isCloudEvents, setCloudEvents] = useState(false)
   const make = useMutation({
-    mutationFn: (body: { url: string; types: string[]; description: string | null }) =>
+    mutationFn: (body: Schemas['NewWebhook']) =>
       askJson<Schemas['WebhookWithSecret']>('/webhooks', { method: 'POST', body }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['administration', 'webhooks'] }),
   })
@@ -175,6 +177,7 @@ function NewWebhook({ onClose }: { onClose: () => void }) {
       url: String(form.get('url')),
       types: [...types],
       description: String(form.get('description')) || null,
+      format: isCloudEvents ? 'CLOUDEVENTS' : 'GRIDLOOM',
     })
   }
   const toggle = (type: string) => {
@@ -208,6 +211,11 @@ function NewWebhook({ onClose }: { onClose: () => void }) {
             fault={faultAt(make.error, '/url')}
           />
           <Field label="Description" name="description" />
+          <Checkbox
+            label="As CloudEvents 1.0.2"
+            checked={isCloudEvents}
+            onChange={() => setCloudEvents(!isCloudEvents)}
+          />
           <fieldset className="plain-fieldset permission-grid">
             <legend className="note">Events; none chosen means all</legend>
             {EVENT_TYPES.map((type) => (
