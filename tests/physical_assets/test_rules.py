@@ -124,12 +124,12 @@ class TestHealth:
     @pytest.mark.parametrize(
         ("lost", "status", "able"),
         [
-            ((0, 0, 0), HealthStatus.OK, "1000 of 1000 kW can be imported, 1200 of 1200 kW exported."),
-            ((0, 0, 1), HealthStatus.DEGRADED, "1000 of 1000 kW can be imported, 1200 of 1200 kW exported."),
-            ((400, 0, 0), HealthStatus.DEGRADED, "600 of 1000 kW can be imported, 1200 of 1200 kW exported."),
-            ((0, 1200, 0), HealthStatus.DEGRADED, "1000 of 1000 kW can be imported, 0 of 1200 kW exported."),
-            ((1000, 0, 0), HealthStatus.DEGRADED, "0 of 1000 kW can be imported, 1200 of 1200 kW exported."),
-            ((1000, 1200, 0), HealthStatus.DOWN, "0 of 1000 kW can be imported, 0 of 1200 kW exported."),
+            ((0, 0, 0), HealthStatus.OK, "1000 kW of 1000 kW can be imported, 1200 kW of 1200 kW exported."),
+            ((0, 0, 1), HealthStatus.DEGRADED, "1000 kW of 1000 kW can be imported, 1200 kW of 1200 kW exported."),
+            ((400, 0, 0), HealthStatus.DEGRADED, "600 kW of 1000 kW can be imported, 1200 kW of 1200 kW exported."),
+            ((0, 1200, 0), HealthStatus.DEGRADED, "1000 kW of 1000 kW can be imported, 0 kW of 1200 kW exported."),
+            ((1000, 0, 0), HealthStatus.DEGRADED, "0 kW of 1000 kW can be imported, 1200 kW of 1200 kW exported."),
+            ((1000, 1200, 0), HealthStatus.DOWN, "0 kW of 1000 kW can be imported, 0 kW of 1200 kW exported."),
         ],
     )
     def test_is_degraded_by_lost_power_or_energy_and_down_without_any_power(

@@ -97,7 +97,7 @@ async def make(fresh_app: Any) -> AsyncIterator[Any]:
 
 class TestLostPower:
     async def test_is_cut_when_the_gate_closes_and_not_before(self, make):
-        battery = await make()
+        battery = await make(since=tomorrow() - timedelta(hours=6))
         await battery.put([-400, 500, 500, 500, 500, 0])
         await lose(battery, 2, 4, power=900)
         await advance(battery.edge, battery.start + 2 * QUARTER - GATE - timedelta(minutes=3))
