@@ -15,11 +15,14 @@ pytestmark = pytest.mark.pure
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch):
-    stream = io.StringIO()
+    stream, root = io.StringIO(), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     monkeypatch.setattr(sys, "stderr", stream)
     configure_logs("json")
     yield stream
     structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 class TestLogs:
