@@ -14,6 +14,7 @@ from gridloom.kernel.market_time import market_day_of, market_day_window
 
 if TYPE_CHECKING:
     import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.http.application import Application
 
@@ -37,7 +38,7 @@ class Battery:
     """A virtual asset under test, with its owner's trader as the client that acts."""
 
     organisation: OrganisationUnderTest
-    client: httpx2.AsyncClient
+    client: PersonClient
     asset: dict[str, Any]
     physical: list[dict[str, Any]]
     edge: Application
@@ -149,7 +150,7 @@ MakeBattery = Callable[..., Awaitable[Battery]]
 
 
 @pytest.fixture
-def make_battery(app: Application, operator: httpx2.AsyncClient, new_organisation: Any) -> MakeBattery:
+def make_battery(app: Application, operator: PersonClient, new_organisation: Any) -> MakeBattery:
     """`await make_battery(energyCapacity=500)`: a two-day asset from tomorrow on, backed by a battery of its size."""
 
     async def make(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:
