@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,9 +28,11 @@ def wire(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+@cache
 def tomorrow() -> datetime:
     """The start of the next market day that is hours away, so that gates before it are still open however late it is;
-    blocks of balancing products are four hours from here on."""
+    blocks of balancing products are four hours from here on. One day for all tests of a process: it would be another
+    for the second of two assets that are made as the hour passes."""
     return market_day_window(market_day_of(datetime.now(UTC) + timedelta(hours=4)) + timedelta(days=1)).start
 
 
