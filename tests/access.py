@@ -22,6 +22,7 @@ from tests.samples import Sampler
 from gridloom.app import ROUTE_MODULES
 from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.runs.store import Run, add_run
+from gridloom.kernel.copying import field_names_of
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of
 from gridloom.optimiser.backtests.model import Backtest
@@ -198,8 +199,15 @@ async def _backtest(world: World) -> UUID:
 
 
 async def _delivery_run(world: World) -> UUID:
-    window = uuid7(), "TenneT", datetime.now(UTC), 1, 2, 1
-    run = Run(*window, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, DistributionMethod.CLOSED_FORM, 0.0)
+    known: dict[str, Any] = {
+        "id": uuid7(),
+        "delivery_zone": "TenneT",
+        "began_at": datetime.now(UTC),
+        "first_period": 1,
+        "end_period": 2,
+    }
+    known |= {"final_until": 1, "method": DistributionMethod.CLOSED_FORM}
+    run = Run(**known | {name: 0 for name in field_names_of(Run) if name not in known})
     await add_run(world.edge.pool, run)
     return run.id
 

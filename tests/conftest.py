@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     import httpx2
     from tests.access import Access
+    from tests.clients import PersonClient
     from tests.people import OrganisationUnderTest, People
 
     from gridloom.platform.http.application import Application
@@ -363,7 +364,7 @@ async def people(app: Application) -> AsyncIterator[People]:
 
 
 @pytest.fixture(scope="session")
-async def operator(people: People) -> httpx2.AsyncClient:
+async def operator(people: People) -> PersonClient:
     """A client signed in as the operator's ADMIN."""
     return (await people.operator()).client
 

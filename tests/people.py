@@ -28,6 +28,7 @@ from gridloom.platform.identity.tokens import (
 
 if TYPE_CHECKING:
     import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.database.pool import Connection, Pool
     from gridloom.platform.http.application import Application
@@ -69,7 +70,7 @@ class Person:
 
     member: Member
     tokens: TokenPair
-    client: httpx2.AsyncClient
+    client: PersonClient
 
     @property
     def id(self) -> UUID:
@@ -89,30 +90,31 @@ class OrganisationUnderTest:
     people: dict[Role, Person]
 
     @property
-    def admin(self) -> httpx2.AsyncClient:
+    def admin(self) -> PersonClient:
         return self.people[Role.ADMIN].client
 
     @property
-    def trader(self) -> httpx2.AsyncClient:
+    def trader(self) -> PersonClient:
         return self.people[Role.TRADER].client
 
     @property
-    def engineer(self) -> httpx2.AsyncClient:
+    def engineer(self) -> PersonClient:
         return self.people[Role.ENGINEER].client
 
     @property
-    def viewer(self) -> httpx2.AsyncClient:
+    def viewer(self) -> PersonClient:
         return self.people[Role.VIEWER].client
 
 
-def client_of(edge: Application, token: str | None = None, address: str | None = None) -> httpx2.AsyncClient:
+def client_of(edge: Application, token: str | None = None, address: str | None = None) -> PersonClient:
     """A client without a network in between; each comes from an address of its own unless one is given."""
     import httpx2
+    from tests.clients import PersonClient
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     peer = (address or f"10.{randrange(256)}.{randrange(256)}.{randrange(1, 255)}", 50_000)
     transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False, client=peer)  # type: ignore[arg-type]
-    return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers, trust_env=False)
+    return PersonClient(transport=transport, base_url="http://gridloom.test", headers=headers, trust_env=False)
 
 
 async def make_operator(pool: Pool) -> None:

@@ -1,7 +1,7 @@
 """The effects of a call, as values: one script serves the blocking and the awaiting client.
 
-A script is a generator. It yields one of the wishes below, is sent what came of it (or thrown the TransportError), and
-returns its result. `transport.py` grants the wishes.
+A script is a generator. It yields one of the effects below, is sent what came of it (or thrown the TransportError), and
+returns its result. `transport.py` carries them out.
 """
 
 from __future__ import annotations

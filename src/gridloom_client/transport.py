@@ -1,4 +1,4 @@
-"""Grants the wishes of a script over httpx2: once blocking, once awaiting."""
+"""Carries out the effects that a script asks for, over httpx2: once blocking, once awaiting."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def _make_reply(response: httpx2.Response, content: bytes) -> RawResponse:
 
 
 class _Progress:
-    """Where a script stands: sends it what came of its last wish."""
+    """Where a script stands: sends it what came of its last effect."""
 
     def __init__(self, steps: Steps[Any]) -> None:
         self.steps = steps
         self.granted: Any = None
         self.loss: GridloomError | None = None
 
-    def next_wish(self) -> Effect:
+    def next_effect(self) -> Effect:
         granted, loss = self.granted, self.loss
         self.granted = self.loss = None
         return self.steps.throw(loss) if loss is not None else self.steps.send(granted)
@@ -110,11 +110,11 @@ class SyncTransport:
         try:
             while True:
                 try:
-                    wish = progress.next_wish()
+                    effect = progress.next_effect()
                 except StopIteration as stop:
                     return stop.value
                 try:
-                    match wish:
+                    match effect:
                         case Emit(item):
                             yield item
                         case Send(request):
@@ -174,12 +174,12 @@ class AsyncTransport:
         try:
             while True:
                 try:
-                    wish = progress.next_wish()
+                    effect = progress.next_effect()
                 except StopIteration as stop:
                     finish(stop.value)
                     return
                 try:
-                    match wish:
+                    match effect:
                         case Emit(item):
                             yield item
                         case Send(request):

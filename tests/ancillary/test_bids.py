@@ -203,7 +203,7 @@ class TestPlacing:
 
     async def test_on_an_inactive_asset_is_refused(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        await asset.owner.engineer.patch(asset.path(), json={"status": "INACTIVE"})
+        await asset.owner.engineer.change(asset.path(), json={"status": "INACTIVE"})
         await place(asset, entry("POS_00_04", CAPACITY), status=409)
 
     async def test_at_once_from_everywhere_leaves_one_standing(self, new_organisation):

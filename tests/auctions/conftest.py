@@ -14,6 +14,7 @@ from tests.people import OrganisationUnderTest, People
 
 if TYPE_CHECKING:
     import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.http.application import Application
     from gridloom.settings import Settings
@@ -29,7 +30,7 @@ def wire(moment: datetime) -> str:
 class Market:
     edge: Application
     people: People
-    operator: httpx2.AsyncClient
+    operator: PersonClient
     owner: OrganisationUnderTest
     traders: list[OrganisationUnderTest]
     discharge_ratio: ClassVar[float] = 1.0
@@ -159,7 +160,7 @@ async def new_market(
 
 
 @pytest.fixture
-async def still_market(app: Application, people: People, operator: httpx2.AsyncClient) -> Market:
+async def still_market(app: Application, people: People, operator: PersonClient) -> Market:
     """A market on the shared service, for tests that do not move its clock."""
     traders = [await people.new_organisation(f"Trader {number}") for number in range(2)]
     return Market(app, people, operator, await people.new_organisation("Owner"), traders)

@@ -47,14 +47,14 @@ class TestAChange:
         path, unknown = f"/auctions/{auction}", str(uuid4())
         before = (await market.operator.get(path)).json()
         invited = await market.operator.put(f"{path}/participants", json=[str(market.traders[0].id), unknown])
-        backed = await market.operator.patch(path, json={"backing": [{"physicalAssetID": unknown, "share": 1}]})
+        backed = await market.operator.change(path, json={"backing": [{"physicalAssetID": unknown, "share": 1}]})
         terms = await market.terms(before["backing"][0]["physicalAssetID"])
         empty = terms["item"] | {"end": terms["item"]["start"]}
         refused = [
             (invited, 422, "/participants"),
             (backed, 422, "/backing"),
-            (await market.operator.patch(path, json={"end": before["start"]}), 400, "/end"),
-            (await market.operator.patch(path, json={"item": empty}), 400, "/item/end"),
+            (await market.operator.change(path, json={"end": before["start"]}), 400, "/end"),
+            (await market.operator.change(path, json={"item": empty}), 400, "/item/end"),
         ]
         for answer, status, pointer in refused:
             assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (status, pointer), answer.text
@@ -67,7 +67,7 @@ class TestAChange:
         async with market.edge.pool.acquire() as connection:
             async with connection.transaction():
                 await store.read_locked_terms(connection, UUID(auction))
-                change = asyncio.ensure_future(market.operator.patch(f"/auctions/{auction}", json={"hurdlePrice": 5}))
+                change = asyncio.ensure_future(market.operator.change(f"/auctions/{auction}", json={"hurdlePrice": 5}))
                 await await_blocked(market.edge, connection, change)
                 await connection.execute(
                     "update auction set opens_at = platform_now() - interval '1 s' where id = $1", UUID(auction)

@@ -140,12 +140,12 @@ class TestAnAuction:
         auction = await market.auction(battery, start=wire(now + timedelta(minutes=30)))
         terms = await market.terms(battery)
         item = terms["item"] | {"ratedDischargePower": 3900}
-        changed = await market.operator.patch(f"/auctions/{auction}", json={"item": item})
+        changed = await market.operator.change(f"/auctions/{auction}", json={"item": item})
         assert changed.status_code == 200, changed.text
         moved = {"backing": [{"physicalAssetID": other, "share": 1}]}
-        assert (await market.operator.patch(f"/auctions/{auction}", json=moved)).status_code == 200
+        assert (await market.operator.change(f"/auctions/{auction}", json=moved)).status_code == 200
         await market.auction(battery)
-        too_much = await market.operator.patch(
+        too_much = await market.operator.change(
             f"/auctions/{auction}", json={"backing": [{"physicalAssetID": battery, "share": 1}]}
         )
         assert too_much.status_code == 409, too_much.text
@@ -159,9 +159,9 @@ class TestAnAuction:
         outage = {"description": "", "type": "OUTAGE", "start": item["start"], "end": item["end"], "volume": volume}
         reported = await market.owner.admin.post(f"/physical-assets/{battery}/unavailability", json=outage)
         assert reported.status_code == 201, reported.text
-        changed = await market.operator.patch(f"/auctions/{auction}", json={"hurdlePrice": 5})
+        changed = await market.operator.change(f"/auctions/{auction}", json={"hurdlePrice": 5})
         assert changed.status_code == 200, changed.text
-        again = await market.operator.patch(f"/auctions/{auction}", json={"item": item})
+        again = await market.operator.change(f"/auctions/{auction}", json={"item": item})
         assert again.json()["type"].endswith("/capacity-not-available")
 
     async def test_hands_over_what_it_has_offered_without_validating_again(self, market: Market):
@@ -204,7 +204,7 @@ class TestAnAuction:
         invited = await market.operator.put(f"/auctions/{other}/participants", json=[str(market.owner.id)])
         assert (invited.status_code, invited.json()["errors"][0]["pointer"]) == (409, "/participants/0")
         moved = {"backing": [{"physicalAssetID": battery, "share": 1}]}
-        assert (await market.operator.patch(f"/auctions/{other}", json=moved)).status_code == 409
+        assert (await market.operator.change(f"/auctions/{other}", json=moved)).status_code == 409
         assert (await market.owner.admin.delete(grant)).status_code == 204
         auction = await market.auction(battery)
         late = await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})
@@ -315,9 +315,11 @@ class TestAnAuction:
         auction = await market.auction(start=wire(now + timedelta(minutes=10)))
         path = f"/auctions/{auction}"
         read = await market.operator.get(path)
-        changed = await market.operator.patch(path, json={"hurdlePrice": 5}, headers={"If-Match": read.headers["etag"]})
+        changed = await market.operator.change(
+            path, json={"hurdlePrice": 5}, headers={"If-Match": read.headers["etag"]}
+        )
         assert changed.json()["hurdlePrice"] == 5
-        stale = await market.operator.patch(path, json={"hurdlePrice": 6}, headers={"If-Match": read.headers["etag"]})
+        stale = await market.operator.change(path, json={"hurdlePrice": 6}, headers={"If-Match": read.headers["etag"]})
         assert stale.status_code == 412
         invited = await market.operator.put(
             f"{path}/participants",
@@ -342,7 +344,7 @@ class TestAnAuction:
         heard = [await events_of(market.edge.pool, one.id, subject=path[1:]) for one in market.traders[:2]]
         assert [[each.data for each in one] for one in heard] == [[terms] * 3, [terms]]
         await market.advance("PT15M")
-        assert (await market.operator.patch(path, json={"hurdlePrice": 6})).status_code == 409
+        assert (await market.operator.change(path, json={"hurdlePrice": 6})).status_code == 409
         assert (await market.operator.put(f"{path}/participants", json={"participants": []})).status_code == 409
         await bid(market.traders[0], auction, 50)
         assert (await market.operator.delete(path)).status_code == 204
@@ -387,20 +389,20 @@ class TestAnAuction:
             ({"backing": [{"physicalAssetID": str(uuid.uuid4()), "share": 1}]}, "/backing"),
             ({"item": {**item, "start": wire(day - timedelta(days=9))}}, "/item/start"),
         ):
-            refused = await market.operator.patch(f"/auctions/{auction}", json=unfit)
+            refused = await market.operator.change(f"/auctions/{auction}", json=unfit)
             assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer)
         strangers = await market.operator.put(f"/auctions/{auction}/participants", json=[str(uuid.uuid4())])
         assert (strangers.status_code, strangers.json()["errors"][0]["pointer"]) == (422, "/participants")
-        changed = await market.operator.patch(f"/auctions/{auction}", json={**terms, "item": item})
+        changed = await market.operator.change(f"/auctions/{auction}", json={**terms, "item": item})
         assert changed.status_code == 200, changed.text
         after = (await market.operator.get(f"/auctions/{auction}")).json()
         assert after["item"]["id"] == before["item"]["id"]
         assert {name: after["item"][name] for name in item} == item
         assert {name: after[name] for name in terms} == terms
-        without = await market.operator.patch(f"/auctions/{auction}", json={"hurdlePrice": None})
+        without = await market.operator.change(f"/auctions/{auction}", json={"hurdlePrice": None})
         assert without.json() == after | {"hurdlePrice": None}
         nothing = {"hurdlePrice": 0, "minimumAvailability": 0}
-        assert (await market.operator.patch(f"/auctions/{auction}", json=nothing)).json() == after | nothing
+        assert (await market.operator.change(f"/auctions/{auction}", json=nothing)).json() == after | nothing
 
     async def test_is_listed_by_the_callers_own_status_and_no_other(self, market: Market):
         won, lost, idle, *_ = market.traders

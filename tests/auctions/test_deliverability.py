@@ -206,7 +206,7 @@ class TestCycleLimits:
             terms |= {"start": wire(now + HOUR), "end": wire(now + 2 * HOUR)}
             terms["item"] |= named
             made = (await market.operator.post("/auctions", json=terms)).json()
-            changed = await market.operator.patch(f"/auctions/{made['id']}", json={"backing": backing})
+            changed = await market.operator.change(f"/auctions/{made['id']}", json={"backing": backing})
             assert changed.status_code == 200, changed.text
             found[made["item"]["dailyCycleLimit"]] = changed.json()["item"]["dailyCycleLimit"]
         assert found == {1.5: 2, 1.25: 1.25}
@@ -220,7 +220,7 @@ class TestCycleLimits:
             auction = await market.auction(await self.battery(market, annualCycleLimit=400), **window)
             battery = await self.battery(market, **({} if annual is None else {"annualCycleLimit": annual}))
             backing = [{"physicalAssetID": battery, "share": 1}]
-            changed = await market.operator.patch(f"/auctions/{auction}", json={"backing": backing})
+            changed = await market.operator.change(f"/auctions/{auction}", json={"backing": backing})
             assert changed.status_code == 200, changed.text
             expected[auction] = annual
         await market.advance("PT1H")

@@ -82,7 +82,7 @@ class TestABid:
         placed = (await bid(trader, running, 9)).json()["id"]
         for auction, change in (
             (running, trader.trader.delete(f"/auctions/{running}/bids/{placed}")),
-            (later, market.operator.patch(f"/auctions/{later}", json={"hurdlePrice": 5})),
+            (later, market.operator.change(f"/auctions/{later}", json={"hurdlePrice": 5})),
             (later, market.operator.put(f"/auctions/{later}/participants", json=[])),
             (later, market.operator.delete(f"/auctions/{later}")),
         ):
@@ -251,10 +251,10 @@ class TestClearing:
         battery = await market.battery()
         auction = await market.auction(battery, minimumAvailability=0)
         await bid(market.traders[0], auction, 5)
-        refused = await market.owner.admin.patch(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
+        refused = await market.owner.admin.change(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
         assert refused.status_code == 409, refused.text
         await market.lose(battery, auction, 10_000)
-        retired = await market.owner.admin.patch(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
+        retired = await market.owner.admin.change(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
         assert retired.status_code == 200, retired.text
         await market.advance("PT1H")
         results = (await market.operator.get(f"/auctions/{auction}/results")).json()

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 import httpx2
 import pytest
 from tests.client.test_conformance import interface, resolved
+from tests.stand_ins import replace_for
 
 from gridloom_client import Client
 from gridloom_client.commands import make_app
+from gridloom_client.commands.terminal import asking, progress
 
 OURS, OTHERS, BATTERY, VIRTUAL, SECOND, THING = (f"01890000-0000-7000-8000-0000000000{n}1" for n in range(1, 7))
 ETAG = '"seen-before"'
@@ -115,8 +117,8 @@ class PlayedService:
     """Answers as the interface has it, with what a test says of it, and notes what it was asked."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
-    """By path, after its method where that is not GET: fields of the answer, or of each item of a list; or a function
-    that answers the request itself."""
+    """By path, after its method where that is not GET: fields of the answer, or of each item of a list; an iterator of
+    them, one for each request; or a function that answers the request itself."""
     requests: list[httpx2.Request] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
     is_full: bool = False
@@ -127,6 +129,8 @@ class PlayedService:
         method, path = request.method, request.url.path
         found = next(one for verb, pattern, one in operations() if verb == method and pattern.fullmatch(path))
         said = self.known.get(path if method == "GET" else f"{method} {path}")
+        if isinstance(said, Iterator):
+            said = next(said)
         if callable(said):
             own: httpx2.Response = said(request)
             return own
@@ -214,19 +218,36 @@ class Shown:
     out: str
     err: str
     service: PlayedService
+    pauses_s: Sequence[float]
+    """Between looks at what goes on in the service; they take no time."""
 
 
 Run = Callable[..., Shown]
 
 
 def play_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: Path) -> Run:
-    """Runs command lines in this process, with what is known to the service besides."""
+    """Runs command lines in this process, with what is known to the service besides; at a terminal, where a person
+    presses Enter whatever is asked, or at none."""
+    terminal = home / "terminal" / "tty"
+    monkeypatch.setattr(asking, "Path", lambda _: terminal)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     monkeypatch.setenv("GRIDLOOM_URL", "http://played")
     monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
     monkeypatch.setenv("COLUMNS", "160")
 
-    def call(command: str, known: Mapping[str, Any] = {}, typed: str = "", *, is_full: bool = False) -> Shown:
+    def call(
+        command: str,
+        known: Mapping[str, Any] = {},
+        typed: str = "",
+        *,
+        is_full: bool = False,
+        at_terminal: bool = False,
+    ) -> Shown:
+        if at_terminal:
+            terminal.parent.mkdir()
+            terminal.touch()
+        pauses_s: list[float] = []
+        replace_for(monkeypatch, progress, "time", sleep=pauses_s.append)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
         service = PlayedService({**KNOWN, **known}, is_full=is_full)
         monkeypatch.setattr(
@@ -240,6 +261,6 @@ def play_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         except SystemExit as end:
             code = int(end.code or 0)
         printed = capsys.readouterr()
-        return Shown(code, printed.out, printed.err, service)
+        return Shown(code, printed.out, printed.err, service, pauses_s)
 
     return call

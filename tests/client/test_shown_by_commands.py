@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.client.played import BATTERY, OTHERS, OURS, SECOND, THING, VIRTUAL, PlayedService, Run, refuse
-from tests.stand_ins import replace_for
 
 from gridloom_client import ARROW
-from gridloom_client.commands import auctions, imports, statements
+from gridloom_client.commands import imports
 from gridloom_client.profiles import Profile, Profiles, Secret
 
 pytestmark = pytest.mark.pure
@@ -395,12 +394,10 @@ class TestAStream:
 
 
 class TestABacktest:
-    def test_is_waited_for_and_then_shown_day_by_day(self, run: Run, monkeypatch: pytest.MonkeyPatch):
-        _, text = SHOWN[f"backtest show {SHORT}"]
-        known, _ = SHOWN[f"backtest show {SHORT}"]
-        state = known[f"/backtests/{THING}"] | {"status": "RUNNING"}
-        monkeypatch.setattr("gridloom_client.commands.backtest.time.sleep", lambda _: state.update(status="DONE"))
-        played = {**known, f"/backtests/{THING}": state, "POST /backtests": {"id": THING, "status": "QUEUED"}}
+    def test_is_waited_for_and_then_shown_day_by_day(self, run: Run):
+        known, text = SHOWN[f"backtest show {SHORT}"]
+        states = iter([known[f"/backtests/{THING}"] | {"status": status} for status in ("RUNNING", "DONE")])
+        played = {**known, f"/backtests/{THING}": states, "POST /backtests": {"id": THING, "status": "QUEUED"}}
         shown = run("backtest 2026-09-29 2026-10-02 --power 20 --energy 40 --policy YESTERDAY --cycles 1.5", played)
         assert shown.out.splitlines() == dedent(text).strip().splitlines(), shown.err
         [line] = shown.service.changes
@@ -454,24 +451,17 @@ class TestAnyCall:
 
 class TestACountdown:
     def test_goes_on_second_by_second_until_there_is_a_result(self, run: Run, monkeypatch: pytest.MonkeyPatch):
-        state = AUCTION | {"status": "NOT_STARTED", "start": "2026-11-18T12:00:09Z", "end": "2026-11-18T13:00:00Z"}
-        states = iter(("SCHEDULED", "RUNNING", "PENDING", "LOST"))
+        seen = AUCTION | {"start": "2026-11-18T12:00:09Z", "end": "2026-11-18T13:00:00Z"}
+        states = (seen | {"status": one} for one in ("NOT_STARTED", "SCHEDULED", "RUNNING", "PENDING", "LOST"))
         told: list[str] = []
-        paused: list[float] = []
-
-        def pause(seconds: float) -> None:
-            paused.append(seconds)
-            state.update(status=next(states))
-
-        replace_for(monkeypatch, auctions, "time", sleep=pause)
         monkeypatch.setattr("rich.live.Live.update", lambda _, text, **__: told.append(text))
-        shown = run(f"auctions watch {SHORT}", {f"/auctions/{THING}": state})
+        shown = run(f"auctions watch {SHORT}", {f"/auctions/{THING}": states})
         assert told == [
             *["opens in 0:00:09, your bid 1,250.50 EUR stands"] * 2,
             "closes in 1:00:00, your bid 1,250.50 EUR stands",
             "closed; the result is being made",
         ], shown.err
-        assert paused == [1] * 4
+        assert shown.pauses_s == [1] * 4
         assert "Status         LOST" in shown.out
 
 
@@ -560,11 +550,7 @@ class TestAScript:
             *("prices withdraw REBAP_DE 2026-11-16 2026-11-17", "assets change Husum --status DECOMMISSIONED"),
         ],
     )
-    def test_changes_nothing_that_was_not_agreed_to(self, run: Run, monkeypatch: pytest.MonkeyPatch, command: str):
-        def no_terminal(*_: str) -> Path:
-            raise OSError
-
-        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", no_terminal)
+    def test_changes_nothing_that_was_not_agreed_to(self, run: Run, command: str):
         shown = run(f"{command} -o json")
         assert (shown.code, shown.out, shown.service.changes) == (2, "", [])
         assert json.loads(shown.err)["detail"] == "Pass --yes where there is no terminal to confirm on."
@@ -572,21 +558,19 @@ class TestAScript:
 
 class TestAPersonWhoDoesNotAgree:
     @pytest.mark.parametrize(
-        ("module", "command", "said"),
+        ("command", "said"),
         [
-            ("sandbox", "sandbox reset", "Nothing was changed."),
-            ("statements", "statements issue 2026-09", ""),
-            ("unavailability", f"unavailability withdraw Husum {SHORT}", "Nothing was changed."),
+            ("sandbox reset", "Nothing was changed."),
+            ("statements issue 2026-09", ""),
+            (f"unavailability withdraw Husum {SHORT}", "Nothing was changed."),
             (
-                "auction_making",
                 "auctions create --backing Husum --invite Südwind --power 20 --energy 40",
                 "Nothing was created.",
             ),
         ],
     )
-    def test_changes_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch, module: str, command: str, said: str):
-        monkeypatch.setattr(f"gridloom_client.commands.{module}.agree", lambda *_, yes: yes)
-        shown = run(command, {"/auctions": []})
+    def test_changes_nothing(self, run: Run, command: str, said: str):
+        shown = run(command, {"/auctions": []}, at_terminal=True)
         assert (shown.code, shown.service.changes) == (0, []), shown.err
         assert [*shown.out.splitlines()[-1:], ""][0] == said
 
@@ -648,22 +632,13 @@ class TestAnUnfinishedPast:
             ({"fault": "Its password is wrong."}, "Its password is wrong."),
         ],
     )
-    def test_is_not_waited_for_where_it_will_not_end(
-        self, run: Run, monkeypatch: pytest.MonkeyPatch, state: dict[str, Any], said: str
-    ):
-        def sleep(_: float) -> None:
-            raise AssertionError("there is nothing to wait for")
-
-        monkeypatch.setattr("gridloom_client.commands.sandbox.time.sleep", sleep)
+    def test_is_not_waited_for_where_it_will_not_end(self, run: Run, state: dict[str, Any], said: str):
         shown = run("sandbox wait", {"/sandbox/simulator": self.PLAYED | state})
-        assert (shown.code, shown.out, shown.err) == (1, "", f"{said}\n")
+        assert (shown.code, shown.out, shown.err, shown.pauses_s) == (1, "", f"{said}\n", [])
 
-    def test_is_asked_about_again_until_it_is_complete(self, run: Run, monkeypatch: pytest.MonkeyPatch):
-        state: dict[str, Any] = dict(self.PLAYED)
-        monkeypatch.setattr(
-            "gridloom_client.commands.sandbox.time.sleep", lambda _: state.update(historyComplete=True, running=False)
-        )
-        shown = run("sandbox wait", {"/sandbox/simulator": state})
+    def test_is_asked_about_again_until_it_is_complete(self, run: Run):
+        states = iter([self.PLAYED, self.PLAYED | {"historyComplete": True, "running": False}])
+        shown = run("sandbox wait", {"/sandbox/simulator": states})
         assert (shown.code, shown.out, shown.err) == (0, "The history is complete.\n", "")
         assert len(shown.service.requests) == 2
 
@@ -681,13 +656,11 @@ class TestAMonth:
 
 
 class TestAStatement:
-    def test_is_waited_for_as_long_as_it_is_made(self, run: Run, monkeypatch: pytest.MonkeyPatch):
-        state: dict[str, Any] = {"id": THING, "status": "RUNNING"}
-        ends = iter(["RUNNING", "DONE"])
-        replace_for(monkeypatch, statements, "time", sleep=lambda _: state.update(status=next(ends)))
-        known = {"POST /statements": state, f"/statements/runs/{THING}": state}
+    def test_is_waited_for_as_long_as_it_is_made(self, run: Run):
+        begun = {"id": THING, "status": "RUNNING"}
+        known = {"POST /statements": begun, f"/statements/runs/{THING}": iter([begun, begun | {"status": "DONE"}])}
         shown = run("statements issue 2026-09 --yes", known)
-        assert (shown.code, shown.out, list(ends)) == (0, "2026-09 is issued.\n", []), shown.err
+        assert (shown.code, shown.out, len(shown.pauses_s)) == (0, "2026-09 is issued.\n", 2), shown.err
 
 
 class TestAnAuction:
@@ -858,15 +831,13 @@ class TestAChangeOfASchedule:
         shown = run("schedule set Rhein --organisation Südwind --yes -o json", known, typed=self.PASTED)
         assert [line.split()[:2] for line in shown.service.changes] == [["PUT", f"{path}/schedule"]], shown.err
 
-    def test_that_takes_long_to_find_is_waited_for(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+    def test_that_takes_long_to_find_is_waited_for(self, run: Run):
         begun = {"id": THING, "status": "RUNNING"}
         found = {"id": THING, "status": "OPTIMAL", "value": 5, "bound": 6, "schedule": [{"time": MORNING, "power": 7}]}
         known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": begun}
-        waits = iter([f"{VIRTUAL_PATH}/optimisations/{THING}"])
-        monkeypatch.setattr("gridloom_client.commands.scheduling.planning.time.sleep", lambda _: next(waits))
         shown = run(
             "schedule optimise Elbe --day 2026-07-01 --no-put -o csv",
-            {**known, f"{VIRTUAL_PATH}/optimisations/{THING}": found},
+            {**known, f"{VIRTUAL_PATH}/optimisations/{THING}": iter([begun, found])},
         )
         assert shown.out == f"time,power\n{MORNING},7.0\n", shown.err
 

@@ -77,7 +77,7 @@ class Person:
         except SystemExit as end:
             code = int(end.code or 0)
         printed = self._capsys.readouterr()
-        return Shown(code, printed.out, printed.err, service)
+        return Shown(code, printed.out, printed.err, service, ())
 
 
 @pytest.fixture

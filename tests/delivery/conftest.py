@@ -15,7 +15,7 @@ from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 
 if TYPE_CHECKING:
-    import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.http.application import Application
 
@@ -41,7 +41,7 @@ class Yard:
 
     edge: Application
     people: People
-    operator: httpx2.AsyncClient
+    operator: PersonClient
     owner: OrganisationUnderTest
     trader: OrganisationUnderTest
     start: datetime = field(default_factory=_find_start)

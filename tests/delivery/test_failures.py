@@ -223,7 +223,7 @@ class TestABatteryThatFails:
             await sent(await client.delete(path))
         elif change == "move":
             span = {"start": wire(zone.at(2)), "end": wire(zone.at(3))}
-            await sent(await client.patch(path, json=span))
+            await sent(await client.change(path, json=span))
         else:
             await zone.lose(1, 0, 1)
         await zone.advance(5)

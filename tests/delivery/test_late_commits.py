@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 from tests.delivery.conftest import Yard
 from tests.delivery.test_dispatch import lose
+from tests.stand_ins import replace_for
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.inputs.zone_status_store import advance_final_until
 from gridloom.delivery.performance.store import lock_measured
+from gridloom.delivery.runs import due_gates
 from gridloom.delivery.runs.run import read_one_zone_status
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
@@ -60,12 +63,12 @@ async def test_no_gate_is_missed_for_a_session_that_hangs(yard: Yard, monkeypatc
     await yard.schedule(virtual, [100.0, 100.0])
     async with yard.edge.pool.acquire() as db, db.transaction():
         await db.execute("lock table virtual_asset in row exclusive mode")
-        monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 0.5)
+        replace_for(monkeypatch, due_gates, "time", monotonic=lambda: 30 * time.monotonic())
         async with asyncio.timeout(120):
             await yard.gate_of(0)
         assert await yard.powers(battery, 2) == [100.0, 100.0]
         await yard.schedule(virtual, [200.0], offset=1)
-        monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 600.0)
+        replace_for(monkeypatch, due_gates, "time", monotonic=lambda: 0.0)
         async with asyncio.timeout(120):
             await yard.gate_of(1)
     assert await yard.powers(battery, 2) == [100.0, 200.0]
@@ -93,7 +96,7 @@ async def test_no_gate_is_missed_for_a_virtual_asset_that_another_transaction_ha
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is to be cut, and that cannot be written now: the plan counts the cut, and a later run records it."""
-    monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 0.2)
+    replace_for(monkeypatch, due_gates, "time", monotonic=lambda: 75 * time.monotonic())
     monkeypatch.setattr("gridloom.delivery.runs.finalisation.LOCK_TIMEOUT_S", 0.5)
     one, two = await yard.battery(), await yard.battery()
     held, other = await yard.virtual(one), await yard.virtual(two)

@@ -247,7 +247,7 @@ async def test_a_change_of_an_outage_that_began_the_day_before_is_read_by_the_ne
     await yard.schedule(virtual, [50.0] * 12)
     await yard.gate_of(4)
     less = {"volume": {"energyCapacity": 0, "powerCapacity": {"charge": 100, "discharge": 100}}}
-    changed = await yard.owner.engineer.patch(f"{url}/{made.json()['id']}", json=less)
+    changed = await yard.owner.engineer.change(f"{url}/{made.json()['id']}", json=less)
     assert changed.status_code == 200, changed.text
     await yard.schedule(virtual, [700.0] * 4, offset=8)
     await yard.gate_of(10)

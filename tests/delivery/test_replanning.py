@@ -32,21 +32,21 @@ def loaded_zone(
     made = made_zone(seed, virtual, count, periods, **more)  # type: ignore[arg-type]
     limits = made.limits
     zone = ZoneInput(
-        first,
-        first + periods,
-        np.arange(1, virtual + 1),
-        np.arange(10_000, 10_000 + count),
-        made.power_kw,
-        np.zeros_like(made.power_kw),
-        made.share_of,
-        made.shares,
-        limits,
-        np.diff(made.share_energy_kwh, axis=1),
-        limits.high_kwh,
-        np.zeros((0, 3), dtype=np.int64),
-        np.zeros((0, periods)),
-        np.zeros((0, 3), dtype=np.int64),
-        np.zeros((0, periods)),
+        first=first,
+        end=first + periods,
+        asset_keys=np.arange(1, virtual + 1),
+        battery_keys=np.arange(10_000, 10_000 + count),
+        power_kw=made.power_kw,
+        undelivered_kw=np.zeros_like(made.power_kw),
+        share_of=made.share_of,
+        shares=made.shares,
+        limits=limits,
+        share_energy_changes_kwh=np.diff(made.share_energy_kwh, axis=1),
+        capacity_kwh=limits.high_kwh,
+        reserve_keys=np.zeros((0, 3), dtype=np.int64),
+        reserve_kw=np.zeros((0, periods)),
+        shortfall_keys=np.zeros((0, 3), dtype=np.int64),
+        shortfall_kw=np.zeros((0, periods)),
     )
     return zone, PlanStart(limits.energy_kwh, limits.energy_kwh, StartState.of_rest(count))
 

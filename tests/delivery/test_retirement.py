@@ -20,7 +20,7 @@ def path(battery: dict[str, Any], rest: str = "") -> str:
 
 
 async def retire(yard: Yard, battery: dict[str, Any], status: str = "DECOMMISSIONED") -> Any:
-    return await yard.owner.engineer.patch(path(battery), json={"status": status})
+    return await yard.owner.engineer.change(path(battery), json={"status": status})
 
 
 async def lose(
@@ -85,11 +85,11 @@ class TestRetiringABattery:
         }
         refused = [
             await engineer.delete(outage),
-            await engineer.patch(outage, json={"start": wire(start + QUARTER)}),
+            await engineer.change(outage, json={"start": wire(start + QUARTER)}),
             await engineer.put(path(battery, "/parameters"), json=more),
         ]
         assert {answer.json()["type"] for answer in refused} == {"/docs/problems/asset-committed"}
-        assert (await engineer.patch(outage, json={"end": wire(end + QUARTER)})).status_code == 200
+        assert (await engineer.change(outage, json={"end": wire(end + QUARTER)})).status_code == 200
         assert (await retire(yard, battery, "ACTIVE")).status_code == 200
         assert (await engineer.delete(outage)).status_code == 204
 
@@ -108,11 +108,11 @@ class TestRetiringABattery:
         answer = await yard.owner.admin.post(path(battery, "/ancillary/results"), json=results)
         assert answer.status_code == 201, answer.text
         engineer, url = yard.owner.engineer, path(battery, f"/unavailability/{other['id']}")
-        assert (await engineer.patch(url, json={"description": "Fan"})).status_code == 200
+        assert (await engineer.change(url, json={"description": "Fan"})).status_code == 200
         assert (await engineer.delete(url)).status_code == 204
         covering = await lose(yard, battery, window.start, window.end)
         url = path(battery, f"/unavailability/{covering['id']}")
-        assert (await engineer.patch(url, json={"end": wire(window.start + QUARTER)})).status_code == 409
+        assert (await engineer.change(url, json={"end": wire(window.start + QUARTER)})).status_code == 409
         assert (await engineer.delete(url)).status_code == 409, "from now on it is out for its commitment"
 
     async def test_has_it_dispatched_nothing_and_owe_what_is_missing(self, yard: Yard) -> None:

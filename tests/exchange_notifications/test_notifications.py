@@ -377,7 +377,7 @@ class TestDocument:
         assert answer.status_code == 422
         assert answer.json()["type"] == "/docs/problems/invalid-code"
         assert answer.json()["errors"][0]["pointer"] == "/assetEic"
-        answer = await asset.owner.engineer.patch(asset.path(), json={"eicCode": "10Y1001A1001A82H"})
+        answer = await asset.owner.engineer.change(asset.path(), json={"eicCode": "10Y1001A1001A82H"})
         assert answer.status_code == 422
         metadata = {"eicCode": "10Y1001A1001A82H"}
         answer = await asset.owner.engineer.put(asset.path("/metadata/grid"), json=metadata)

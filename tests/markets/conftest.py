@@ -16,6 +16,7 @@ from gridloom.kernel.market_time import market_day_of, market_day_window, period
 
 if TYPE_CHECKING:
     import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.http.application import Application
 
@@ -27,11 +28,11 @@ class Desk:
     """One virtual asset of 1000 kW and 2000 kWh without losses, half full, on the two days from `day` on."""
 
     battery: Battery
-    operator: httpx2.AsyncClient
+    operator: PersonClient
     day: date
 
     @property
-    def trader(self) -> httpx2.AsyncClient:
+    def trader(self) -> PersonClient:
         return self.battery.client
 
     @property
@@ -134,7 +135,7 @@ def open_day(now: datetime | None = None) -> date:
 
 
 @pytest.fixture
-def make_desk(make_battery: Any, operator: httpx2.AsyncClient) -> MakeDesk:
+def make_desk(make_battery: Any, operator: PersonClient) -> MakeDesk:
     """`await make_desk(dailyCycleLimit=1)` on the service of all tests, whose clock nobody moves."""
 
     async def make(parameters: dict[str, float] | None = None, **changes: Any) -> Desk:

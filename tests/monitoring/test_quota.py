@@ -52,7 +52,7 @@ async def stored_of(ours: OrganisationUnderTest) -> dict[str, Any]:
 
 
 async def set_quota(operator: Any, ours: OrganisationUnderTest, quota_bytes: int) -> None:
-    answer = await operator.patch(f"/organisations/{ours.id}", json={"telemetryQuota": quota_bytes})
+    answer = await operator.change(f"/organisations/{ours.id}", json={"telemetryQuota": quota_bytes})
     assert answer.status_code == 200, answer.text
     assert answer.json()["telemetryQuota"] == quota_bytes
 
@@ -61,12 +61,12 @@ class TestTheQuota:
     async def test_is_set_by_the_operator_alone(self, new_organisation, operator) -> None:
         ours = await new_organisation()
         assert (await ours.admin.get(f"/organisations/{ours.id}")).json()["telemetryQuota"] is None
-        refused = await ours.admin.patch(f"/organisations/{ours.id}", json={"telemetryQuota": 5})
+        refused = await ours.admin.change(f"/organisations/{ours.id}", json={"telemetryQuota": 5})
         assert refused.status_code == 403
         await set_quota(operator, ours, 12_345)
-        assert (await ours.admin.patch(f"/organisations/{ours.id}", json={"name": "Renamed"})).status_code == 200
+        assert (await ours.admin.change(f"/organisations/{ours.id}", json={"name": "Renamed"})).status_code == 200
         for bad in (-1, 1.5, "many", 2**63):
-            answer = await operator.patch(f"/organisations/{ours.id}", json={"telemetryQuota": bad})
+            answer = await operator.change(f"/organisations/{ours.id}", json={"telemetryQuota": bad})
             assert answer.status_code == 400
             assert answer.json()["errors"][0]["pointer"] == "/telemetryQuota"
 

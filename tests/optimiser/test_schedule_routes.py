@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 from tests.optimiser.test_proposals import sent_prices
-from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, wire
+from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, tomorrow, wire
 
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import Share, ShareExceeded
@@ -28,7 +28,7 @@ from gridloom.platform.http.application import Application
 from gridloom.platform.jobs import JobRun
 
 __all__ = ["make_battery"]
-QUARTER = timedelta(minutes=15)
+QUARTER, WEEK_S = timedelta(minutes=15), 7 * 86_400
 
 
 async def optimise(battery: Battery, **body: Any) -> httpx2.Response:
@@ -73,9 +73,18 @@ class TestAnOptimisation:
                 f"{battery.url}/blocks/{block['blockID']}", json={"schedule": block["schedule"]}
             )
             assert applied.status_code == 200, applied.text
-        stranger = await optimise(battery, keep=["0190b0a0-0000-7000-8000-000000000000"])
+        stranger = await optimise(battery, keep=[kept, "0190b0a0-0000-7000-8000-000000000000"])
         assert stranger.status_code == 400
-        assert stranger.json()["errors"][0]["pointer"] == "/keep/0"
+        assert [error["pointer"] for error in stranger.json()["errors"]] == ["/keep/1"]
+
+    async def test_ends_with_its_life_or_with_the_last_price(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        for until, last in (
+            (battery.start + 100 * QUARTER, battery.start + 99 * QUARTER),
+            (battery.end + QUARTER, battery.end - QUARTER),
+        ):
+            found = await optimise(battery, prices=sent_prices(battery.start, until, 1), endStateOfCharge="FREE")
+            assert found.json()["schedule"][-1]["time"] == wire(last), found.text
 
     async def test_keeps_what_is_stored_after_its_window_feasible(self, make_battery: MakeBattery) -> None:
         battery = await make_battery()
@@ -130,6 +139,7 @@ class TestAnOptimisation:
             ({"start": "2030-01-01T00:07:00Z"}, "/start"),
             ({"end": "2030-01-01T00:07:00Z"}, "/end"),
             ({"start": "2030-01-01T01:00:00Z", "end": "2030-01-01T00:00:00Z"}, "/end"),
+            ({"start": "2030-01-01T01:00:00Z", "end": "2030-01-01T01:00:00Z"}, "/end"),
             ({"markets": ["MOON"]}, "/markets/0"),
         ],
     )
@@ -311,6 +321,29 @@ class TestARepair:
         assert applied.status_code == 200, applied.text
         assert applied.json()["imbalance"]["balanced"]
 
+    async def test_needs_prices_for_the_best_value_alone(self, make_battery: MakeBattery) -> None:
+        """No forecast reaches as far as this life."""
+        start = tomorrow() + timedelta(days=200)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
+        sent = battery.points([100.0, -100.0])
+        for asked, status in (
+            ({"objective": "NEAREST"}, 200),
+            ({"objective": "NEAREST", "prices": {"series": "DAY_AHEAD_DE_LU"}}, 422),
+            ({"objective": "BEST_VALUE"}, 422),
+        ):
+            answer = await battery.client.post(f"{battery.url}/repairs", json={**sent, **asked})
+            assert answer.status_code == status, answer.text
+            assert "value" not in answer.json()
+            assert status == 200 or answer.json()["type"].endswith("/prices-missing")
+
+    async def test_is_refused_where_the_gate_of_its_first_period_is_closed(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery(dispatchGateClosureSeconds=WEEK_S)
+        sent = battery.points([1.0, 2.0])["schedule"]
+        body = {"schedule": sent[::-1], "objective": "NEAREST"}
+        answer = await battery.client.post(f"{battery.url}/repairs", json=body)
+        assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/gate-closed")
+        assert answer.json()["errors"][0]["pointer"] == "/schedule/1/time"
+
 
 class TestAPortfolio:
     async def test_stays_within_what_its_assets_share(self, make_battery: MakeBattery) -> None:
@@ -369,6 +402,52 @@ class TestAPortfolio:
         assert answer.json()["bound"] == pytest.approx(answer.json()["value"], rel=1e-6)
         ends = [one["schedule"][-1]["time"] for one in answer.json()["assets"]]
         assert ends == [wire(battery.end - QUARTER), wire(battery.end + timedelta(hours=6) - QUARTER)]
+
+    async def test_plans_those_that_live_in_its_window_and_have_a_gate_open_as_far_as_prices_go(
+        self, make_battery: MakeBattery, operator: httpx2.AsyncClient
+    ) -> None:
+        """One lives two days from tomorrow on, another a day later; the gates of the third are all closed."""
+        battery = await make_battery()
+        names, owner = {battery.asset["id"]: "long"}, f"/organisations/{battery.organisation.id}"
+        for name, first, changes in (("later", 96, {}), ("closed", 0, {"dispatchGateClosureSeconds": WEEK_S})):
+            life = {
+                "start": wire(battery.start + first * QUARTER),
+                "end": wire(battery.start + (first + 192) * QUARTER),
+            }
+            body = new_asset([await register(operator, battery.organisation.id)], **life, **changes)
+            names[(await operator.post(f"{owner}/virtual-assets", json=body)).json()["id"]] = name
+
+        async def plan(ids: list[str], priced_until: int, start: int | None) -> httpx2.Response:
+            all_of_them = {"name": f"{len(ids)} until {priced_until} from {start}", "virtualAssetIDs": ids}
+            made = await battery.organisation.admin.post(f"{owner}/portfolios", json=all_of_them)
+            prices = sent_prices(battery.start, battery.start + priced_until * QUARTER, 9)
+            body = {"prices": prices, "endStateOfCharge": "FREE"}
+            body |= {} if start is None else {"start": wire(battery.start + start * QUARTER)}
+            return await battery.client.post(f"{owner}/portfolios/{made.json()['id']}/optimisations", json=body)
+
+        for priced_until, start, expected in (
+            (288, None, {"long": (0, 192), "later": (96, 288)}),
+            (96, None, {"long": (0, 96)}),
+            (97, None, {"long": (0, 97), "later": (96, 97)}),
+            (288, 191, {"long": (191, 192), "later": (191, 288)}),
+            (288, 192, {"later": (192, 288)}),
+        ):
+            answer = await plan(list(names), priced_until, start)
+            found = {
+                names[one["virtualAssetID"]]: tuple(
+                    (datetime.fromisoformat(one["schedule"][place]["time"]) - battery.start) // QUARTER - place
+                    for place in (0, -1)
+                )
+                for one in answer.json()["assets"]
+            }
+            assert found == expected, (priced_until, start)
+        [closed] = [id for id, name in names.items() if name == "closed"]
+        for ids, start, status, problem in (
+            (list(names), 288, 400, "bad-request"),
+            ([closed], None, 409, "gate-closed"),
+        ):
+            refused = await plan(ids, 300, start)
+            assert (refused.status_code, refused.json()["type"]) == (status, f"/docs/problems/{problem}")
 
 
 class TestTheSolver:

@@ -36,7 +36,7 @@ class TestRegistration:
         assert answer.json()["parameters"].items() >= parameters.items()
         change = {"name": "Süd", "deliveryZone": "Amprion", "controlArea": "TransnetBW", "eicCode": None}
         change |= {"commissionedOn": "2025-08-01", "fleetID": None, "status": "INACTIVE"}
-        changed = await owner.engineer.patch(answer.headers["location"], json=change)
+        changed = await owner.engineer.change(answer.headers["location"], json=change)
         assert changed.json() == answer.json() | change
         newer = {**parameters, "rampRate": 60, "dailyCycleLimit": 3, "fcrLimitRatio": 0.6}
         newer |= {"annualCycleLimit": 100_000, "energyCapacity": 100_000_000}
@@ -84,7 +84,7 @@ class TestRegistration:
         good = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=EIC[:-1] + expected))
         assert good.status_code == 201
         for code in (EIC[:-1] + "0", "10Y1001A1001A82H"):  # the other is that of an area
-            changed = await owner.admin.patch(good.headers["Location"], json={"eicCode": code})
+            changed = await owner.admin.change(good.headers["Location"], json={"eicCode": code})
             assert (changed.status_code, pointers(changed)) == (422, ["/eicCode"])
             refused = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=code))
             assert (refused.status_code, pointers(refused)) == (422, ["/eicCode"])
@@ -162,7 +162,7 @@ class TestChange:
         for organisation_id, status in ((own, 422), (str(other.id), 422), (str(owner.id), 200)):
             body: dict[str, Any] = {"name": "North", "organisationID": organisation_id, "physicalAssetIDs": []}
             fleet = (await operator.post("/fleets", json=body)).json()["id"]
-            assert (await operator.patch(path, json={"fleetID": fleet})).status_code == status
+            assert (await operator.change(path, json={"fleetID": fleet})).status_code == status
         assert (await owner.viewer.get(path)).json()["fleetID"] == fleet
 
     async def test_into_another_organisations_fleet_is_refused(self, new_organisation):
@@ -171,23 +171,23 @@ class TestChange:
         fleet = await other.admin.post(
             "/fleets", json={"name": "Theirs", "organisationID": str(other.id), "physicalAssetIDs": []}
         )
-        answer = await owner.admin.patch(asset.path(), json={"fleetID": fleet.json()["id"]})
+        answer = await owner.admin.change(asset.path(), json={"fleetID": fleet.json()["id"]})
         assert answer.status_code == 422
         assert pointers(answer) == ["/fleetID"]
         own = await owner.admin.post(
             "/fleets", json={"name": "Ours", "organisationID": str(owner.id), "physicalAssetIDs": []}
         )
-        moved = await owner.admin.patch(asset.path(), json={"fleetID": own.json()["id"]})
+        moved = await owner.admin.change(asset.path(), json={"fleetID": own.json()["id"]})
         assert (moved.status_code, moved.json()["fleetID"]) == (200, own.json()["id"])
 
     async def test_of_the_zone_waits_until_no_auction_offers_the_asset(self, still_market: Market):
         battery = await still_market.battery()
         auction = await still_market.auction(battery)
         path, change = f"/physical-assets/{battery}", {"deliveryZone": "TenneT"}
-        held = await still_market.owner.admin.patch(path, json=change)
+        held = await still_market.owner.admin.change(path, json=change)
         assert (held.status_code, held.json()["type"]) == (422, "/docs/problems/delivery-zone-held")
         assert (await still_market.operator.delete(f"/auctions/{auction}")).status_code == 204
-        assert (await still_market.owner.admin.patch(path, json=change)).status_code == 200
+        assert (await still_market.owner.admin.change(path, json=change)).status_code == 200
 
 
 class TestParameters:

@@ -78,9 +78,9 @@ class TestAFleet:
         made = await self.make(owner)
         path = f"/fleets/{made.json()['id']}"
         await assert_etag_follows(owner.viewer, path, made)
-        await assert_etag_follows(owner.viewer, path, await owner.engineer.patch(path, json={"name": "South"}))
+        await assert_etag_follows(owner.viewer, path, await owner.engineer.change(path, json={"name": "South"}))
         asset = await register_asset(owner)
         alone = (await owner.viewer.get(asset.path())).headers["etag"]
-        refilled = await owner.engineer.patch(path, json={"physicalAssetIDs": [asset.id]})
+        refilled = await owner.engineer.change(path, json={"physicalAssetIDs": [asset.id]})
         await assert_etag_follows(owner.viewer, path, refilled)
         assert (await owner.viewer.get(asset.path())).headers["etag"] != alone, "the asset has another fleet"

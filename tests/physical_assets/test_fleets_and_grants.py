@@ -38,7 +38,7 @@ class TestFleet:
         path = f"/fleets/{fleet.json()['id']}"
         await make_fleet(owner, asset.id, name="South")
         assert (await owner.viewer.get(path)).headers["etag"] != fleet.headers["etag"]
-        late = await owner.engineer.patch(path, json={"name": "East"}, headers={"If-Match": fleet.headers["etag"]})
+        late = await owner.engineer.change(path, json={"name": "East"}, headers={"If-Match": fleet.headers["etag"]})
         assert late.status_code == 412
 
     async def test_can_be_renamed_refilled_and_dissolved(self, new_organisation):
@@ -46,14 +46,14 @@ class TestFleet:
         asset = await register_asset(owner)
         fleet = await make_fleet(owner)
         path = f"/fleets/{fleet.json()['id']}"
-        filled = await owner.engineer.patch(
+        filled = await owner.engineer.change(
             path, json={"name": "South", "physicalAssetIDs": [asset.id]}, headers={"If-Match": fleet.headers["etag"]}
         )
         assert (filled.json()["name"], filled.json()["physicalAssetIDs"]) == ("South", [asset.id])
-        renamed = await owner.engineer.patch(path, json={"name": "East"})
+        renamed = await owner.engineer.change(path, json={"name": "East"})
         assert renamed.json() == filled.json() | {"name": "East"}
         assert renamed.headers["etag"] != filled.headers["etag"]
-        late = await owner.engineer.patch(path, json={}, headers={"If-Match": filled.headers["etag"]})
+        late = await owner.engineer.change(path, json={}, headers={"If-Match": filled.headers["etag"]})
         assert late.status_code == 412
         seen = {"If-Match": (await owner.viewer.get(asset.path())).headers["etag"]}
         late = await owner.engineer.delete(path, headers={"If-Match": filled.headers["etag"]})
@@ -62,7 +62,7 @@ class TestFleet:
         assert gone.status_code == 204
         assert (await owner.viewer.get(path)).status_code == 404
         assert (await owner.viewer.get(asset.path())).json()["fleetID"] is None
-        stale = await owner.engineer.patch(asset.path(), json={"fleetID": None}, headers=seen)
+        stale = await owner.engineer.change(asset.path(), json={"fleetID": None}, headers=seen)
         assert stale.status_code == 412
 
     async def test_takes_only_the_organisations_own_physical_assets(self, app, new_organisation):
@@ -83,7 +83,7 @@ class TestFleet:
         second = await register_asset(owner)
         path = f"/fleets/{made.json()['id']}"
         for ids, status in (([second.id, asset.id], 200), ([second.id, foreign.id], 422)):
-            assert (await operator.patch(path, json={"physicalAssetIDs": ids})).status_code == status
+            assert (await operator.change(path, json={"physicalAssetIDs": ids})).status_code == status
         filled = await owner.viewer.get(path)
         assert filled.json()["physicalAssetIDs"] == sorted([asset.id, second.id])
 
@@ -92,7 +92,7 @@ class TestFleet:
         fleet_id = (await make_fleet(owner)).json()["id"]
         path = f"/fleets/{fleet_id}"
         assert (await other.viewer.get(path)).status_code == 403
-        assert (await other.engineer.patch(path, json={})).status_code == 403
+        assert (await other.engineer.change(path, json={})).status_code == 403
         assert (await other.engineer.delete(path)).status_code == 403
         assert (await operator.get(path)).status_code == 200
         assert (await other.viewer.get("/fleets", params={"organisation-id": str(owner.id)})).status_code == 403
@@ -111,7 +111,7 @@ class TestFleet:
         fleets = [(await make_fleet(owner)).json()["id"] for _ in range(3)]
         answers = await asyncio.gather(
             *(
-                owner.engineer.patch(f"/fleets/{fleet}", json={"physicalAssetIDs": assets if n % 2 else assets[::-1]})
+                owner.engineer.change(f"/fleets/{fleet}", json={"physicalAssetIDs": assets if n % 2 else assets[::-1]})
                 for n in range(4)
                 for fleet in fleets
             )

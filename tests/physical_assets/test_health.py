@@ -50,7 +50,7 @@ class TestHealth:
         await take_away(asset, 10_000, 12_000)
         assert (await health(asset))["status"] == "DOWN"
         retired = await register_asset(asset.owner)
-        await asset.owner.engineer.patch(retired.path(), json={"status": "DECOMMISSIONED"})
+        await asset.owner.engineer.change(retired.path(), json={"status": "DECOMMISSIONED"})
         assert (await health(retired))["status"] == "DOWN"
 
     async def test_is_degraded_when_a_rating_far_ahead_is_less_than_is_promised_then(

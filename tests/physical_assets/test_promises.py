@@ -53,7 +53,7 @@ def at(period: int) -> str:
 
 
 async def retire(asset: AssetUnderTest) -> Any:
-    return await asset.owner.engineer.patch(asset.path(), json={"status": "INACTIVE"})
+    return await asset.owner.engineer.change(asset.path(), json={"status": "INACTIVE"})
 
 
 class TestRetiring:
@@ -112,9 +112,9 @@ class TestRetiring:
             "what was not covered before is no reason"
         )
         assert (await retire(asset)).status_code == 200, "it is INACTIVE already"
-        gone = await asset.owner.engineer.patch(asset.path(), json={"status": "DECOMMISSIONED"})
+        gone = await asset.owner.engineer.change(asset.path(), json={"status": "DECOMMISSIONED"})
         assert (gone.status_code, [one["kind"] for one in gone.json()["commitments"]]) == (409, ["AFRR_CAPACITY"])
-        assert (await asset.owner.engineer.patch(asset.path(), json={"status": "ACTIVE"})).status_code == 200
+        assert (await asset.owner.engineer.change(asset.path(), json={"status": "ACTIVE"})).status_code == 200
         assert (await retire(asset)).status_code == 409
 
 
@@ -141,7 +141,7 @@ class TestTheDeliveryZone:
         self, asset: AssetUnderTest, hold: Hold
     ) -> None:
         async def move(zone: str) -> Any:
-            return await asset.owner.engineer.patch(asset.path(), json={"deliveryZone": zone})
+            return await asset.owner.engineer.change(asset.path(), json={"deliveryZone": zone})
 
         await hold(PROMISE)
         refused = await move("Amprion")

@@ -111,7 +111,7 @@ class TestSchedule:
 
     async def test_is_not_taken_by_an_inactive_asset(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        await asset.owner.engineer.patch(asset.path(), json={"status": "DECOMMISSIONED"})
+        await asset.owner.engineer.change(asset.path(), json={"status": "DECOMMISSIONED"})
         await put(asset, 1, status=409)
 
 

@@ -124,7 +124,7 @@ class TestTheLine:
         before = await scene.total()
         assert before == paid(12.5, 12.5, 0), "five gates have closed"
         engineer = scene.market.owner.engineer
-        assert (await engineer.patch(outage, json={"end": moment})).status_code == 200
+        assert (await engineer.change(outage, json={"end": moment})).status_code == 200
         assert (await engineer.delete(outage)).status_code == 204
         await scene.lose(1, 0, 5, power=2000, energy=4000)  # told too late
         await scene.fast_forward_to(scene.start + 12 * QUARTER)
@@ -180,7 +180,7 @@ class TestTheLine:
         path = f"/auctions/{auction.json()['id']}"
         if is_moved:
             elsewhere = {"backing": [{"physicalAssetID": await market.battery(4000), "share": 1}]}
-            assert (await market.operator.patch(path, json=elsewhere)).status_code == 200
+            assert (await market.operator.change(path, json=elsewhere)).status_code == 200
         else:
             assert (await market.operator.delete(path)).status_code == 204
         assert await total() == before

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from tests.clients import PersonClient
 from tests.people import OrganisationUnderTest, People
 from tests.revenue.reference import Toll, Trade, utc
 from tests.revenue.world import World
@@ -30,7 +31,7 @@ class Books:
 
     edge: Application
     people: People
-    operator: httpx2.AsyncClient
+    operator: PersonClient
     owner: OrganisationUnderTest
     traders: list[OrganisationUnderTest]
     held: UUID

@@ -311,7 +311,7 @@ class TestTheCSV:
 class TestOverHTTP:
     async def test_is_negotiated_and_shows_the_address(self, books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
         trader = books.traders[0]
-        answer = await trader.admin.patch(f"/organisations/{trader.id}", json={"address": "Kai 1\n20457 Hamburg"})
+        answer = await trader.admin.change(f"/organisations/{trader.id}", json={"address": "Kai 1\n20457 Hamburg"})
         assert (answer.status_code, answer.json()["address"]) == (200, "Kai 1\n20457 Hamburg")
         await books.trade(books.held, date(2028, 1, 10), 80.0)
         await books.issue(JANUARY)
@@ -333,5 +333,5 @@ class TestOverHTTP:
         rows = (await trader.viewer.get(path, headers={"Accept": "text/csv"})).text
         assert rows.splitlines()[0].startswith("statement,number,day,line,amount")
         assert (await trader.viewer.get(path, headers={"Accept": "image/png"})).status_code == 406
-        await trader.admin.patch(f"/organisations/{trader.id}", json={"address": "Elsewhere"})
+        await trader.admin.change(f"/organisations/{trader.id}", json={"address": "Elsewhere"})
         assert (await books.statement(trader, JANUARY))["address"] == "Kai 1\n20457 Hamburg"

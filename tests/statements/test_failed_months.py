@@ -72,8 +72,8 @@ class TestALateCorrection:
         assert (await sums(failed, JANUARY))["IMBALANCE", JANUARY] == Decimal("-25.00")
         assert ("IMBALANCE", JANUARY) not in await sums(other, JANUARY)
         changes: list[tuple[Any, str, str]] = [
-            (failed.engineer.patch(outage, json={"start": _wire(zone, 2), "end": _wire(zone, 3)}), "12.50", "-12.50"),
-            (failed.engineer.patch(outage, json={"start": _wire(zone, 0)}), "0", "0"),
+            (failed.engineer.change(outage, json={"start": _wire(zone, 2), "end": _wire(zone, 3)}), "12.50", "-12.50"),
+            (failed.engineer.change(outage, json={"start": _wire(zone, 0)}), "0", "0"),
             (failed.engineer.delete(outage), "12.50", "-12.50"),
         ]
         for place, (change, due, due_of_other) in enumerate(changes):

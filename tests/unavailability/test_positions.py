@@ -121,9 +121,9 @@ async def test_an_outage_is_taken_everywhere_and_names_what_it_hits(market: Peop
         assert made.status_code == 201, (name, made.text)
         elsewhere = outage(held.start - 40 * 24 * HOUR, held.start - 39 * 24 * HOUR)
         own = asset.path(f"/unavailability/{made.json()['id']}")
-        away = await engineer.patch(own, json={"start": elsewhere["start"], "end": elsewhere["end"]})
+        away = await engineer.change(own, json={"start": elsewhere["start"], "end": elsewhere["end"]})
         assert (away.status_code, away.json()["conflicts"]) == (200, []), (name, away.text)
-        moved = await engineer.patch(own, json={"start": body["start"], "end": body["end"]})
+        moved = await engineer.change(own, json={"start": body["start"], "end": body["end"]})
         assert moved.status_code == 200, (name, moved.text)
         for answer in (made, moved):
             kinds = {conflict["kind"] for conflict in answer.json()["conflicts"]}

@@ -182,7 +182,7 @@ class TestHolders:
         made = await battery.organisation.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
         one = path(battery, f"unavailability/{made.json()['id']}")
         assert enqueued == [changes.AVAILABILITY_CHANGED]
-        await battery.organisation.engineer.patch(one, json={"description": "longer"})
+        await battery.organisation.engineer.change(one, json={"description": "longer"})
         assert (await battery.organisation.engineer.delete(one)).status_code == 204
         assert enqueued == [changes.AVAILABILITY_CHANGED] * 3
 
@@ -190,7 +190,7 @@ class TestHolders:
         battery = await make_battery()
         made = await battery.organisation.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
         edges = [wire(battery.start + place * QUARTER) for place in (0, 4, 8, 12)]
-        moved = await battery.organisation.engineer.patch(
+        moved = await battery.organisation.engineer.change(
             path(battery, f"unavailability/{made.json()['id']}"), json={"start": edges[2], "end": edges[3]}
         )
         assert moved.status_code == 200, moved.text
@@ -200,7 +200,7 @@ class TestHolders:
             (edges[0], edges[1], 1200),
             (edges[2], edges[3], 700),
         ]
-        back = await battery.organisation.engineer.patch(
+        back = await battery.organisation.engineer.change(
             path(battery, f"unavailability/{made.json()['id']}"), json={"start": edges[0], "end": edges[1]}
         )
         assert back.status_code == 200, back.text
@@ -238,13 +238,13 @@ class TestHolders:
         made = await engineer.post(path(battery, "unavailability"), json=whole)
         assert made.status_code == 201, made.text
         one, asset = path(battery, f"unavailability/{made.json()['id']}"), path(battery, "").rstrip("/")
-        assert (await engineer.patch(asset, json={"status": "INACTIVE"})).status_code == 200
+        assert (await engineer.change(asset, json={"status": "INACTIVE"})).status_code == 200
         less = {"volume": loss(battery, power=1199, charge=1000, energy=2000)["volume"]}
         changes = ({"end": wire(battery.end - QUARTER)}, {"start": wire(battery.start + QUARTER)}, less)
-        refused = [await engineer.patch(one, json=change) for change in changes] + [await engineer.delete(one)]
+        refused = [await engineer.change(one, json=change) for change in changes] + [await engineer.delete(one)]
         assert {answer.json()["type"] for answer in refused} == {"/docs/problems/asset-committed"}
-        assert (await engineer.patch(one, json={"description": "For good"})).status_code == 200
-        assert (await engineer.patch(asset, json={"status": "ACTIVE"})).status_code == 200
+        assert (await engineer.change(one, json={"description": "For good"})).status_code == 200
+        assert (await engineer.change(asset, json={"status": "ACTIVE"})).status_code == 200
         assert (await engineer.delete(one)).status_code == 204
 
     async def test_are_notified_of_new_parameters(self, make_battery: MakeBattery) -> None:  # noqa: F811

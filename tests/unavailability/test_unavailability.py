@@ -96,9 +96,11 @@ class TestCreation:
     async def test_changed_and_cancelled_is_logged_and_emits_events_too(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
-        changed = await asset.owner.engineer.patch(path, json={"end": at(30)})
+        changed = await asset.owner.engineer.change(path, json={"end": at(30)})
         await assert_etag_follows(asset.owner.viewer, path, changed)
-        assert (await asset.owner.engineer.patch(path, json={"end": at(30)})).headers["etag"] == changed.headers["etag"]
+        assert (await asset.owner.engineer.change(path, json={"end": at(30)})).headers["etag"] == changed.headers[
+            "etag"
+        ]
         assert (await asset.owner.engineer.delete(path)).status_code == 204
         entries = (await asset.owner.viewer.get(asset.path("/logbook"))).json()
         assert sorted((entry["title"].split(":")[0], entry["impact"]) for entry in entries) == [
@@ -116,7 +118,7 @@ class TestCreation:
         assert (await asset.owner.admin.put(asset.path(f"/grants/{guest.id}"), json=grant)).status_code == 200
         made = await guest.engineer.post(asset.path("/unavailability"), json=body())
         path = asset.path(f"/unavailability/{made.json()['id']}")
-        assert (await guest.engineer.patch(path, json={"end": at(30)})).status_code == 200
+        assert (await guest.engineer.change(path, json={"end": at(30)})).status_code == 200
         assert (await guest.engineer.delete(path)).status_code == 204
         told = await events_of(app.pool, asset.owner.id, subject=path[1:])
         assert [one.type for one in told] == [f"unavailability.{what}" for what in ("created", "changed", "cancelled")]
@@ -148,7 +150,7 @@ class TestCreation:
         await asset.owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "validFrom": at(60)})
         await create(asset, first=60, last=75, charge=15_000, status=422)
         path = asset.path(f"/unavailability/{made['id']}")
-        later = await asset.owner.engineer.patch(path, json={"start": at(60), "end": at(75)})
+        later = await asset.owner.engineer.change(path, json={"start": at(60), "end": at(75)})
         assert (later.status_code, pointers(later)) == (422, ["/volume/powerCapacity/charge"])
 
     async def test_keeps_the_notifications_that_it_was_published_by(self, new_organisation):
@@ -159,7 +161,7 @@ class TestCreation:
         assert read.json()["exchangeNotificationIds"] == created["exchangeNotificationIds"] == published
         path = asset.path(f"/unavailability/{created['id']}")
         for kept in (published[::-1], published[1:], []):
-            changed = await asset.owner.engineer.patch(path, json={"exchangeNotificationIds": kept})
+            changed = await asset.owner.engineer.change(path, json={"exchangeNotificationIds": kept})
             listed = (await asset.owner.viewer.get(asset.path("/unavailability"))).json()
             told = [changed.json(), (await asset.owner.viewer.get(path)).json(), *listed]
             assert [one["exchangeNotificationIds"] for one in told] == [kept] * 3
@@ -171,7 +173,7 @@ class TestCreation:
         path = asset.path(f"/unavailability/{created['id']}")
         assert (await asset.owner.viewer.get(path)).json()["exchangeNotificationIds"] == [other, one]
         assert created["exchangeNotificationIds"] == [other, one]
-        changed = await asset.owner.engineer.patch(path, json={"exchangeNotificationIds": [one, other, one]})
+        changed = await asset.owner.engineer.change(path, json={"exchangeNotificationIds": [one, other, one]})
         assert changed.json()["exchangeNotificationIds"] == [one, other]
 
     async def test_names_a_hundred_notifications_at_most(self, new_organisation):
@@ -187,7 +189,7 @@ class TestCreation:
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
         refused = [
             await create(asset, status=422, **given),
-            await asset.owner.engineer.patch(path, json=given),
+            await asset.owner.engineer.change(path, json=given),
             await asset.owner.engineer.post(asset.path("/unavailability-previews"), json=body(**given)),
         ]
         assert [(one.status_code, pointers(one)) for one in refused] == [(422, ["/exchangeNotificationIds/1"])] * 3
@@ -226,7 +228,7 @@ class TestAvailability:
         asset = await register_asset(await new_organisation())
         created = (await create(asset, last=15)).json()
         path = asset.path(f"/unavailability/{created['id']}")
-        moved = await asset.owner.engineer.patch(path, json={"start": at(15), "end": at(30)})
+        moved = await asset.owner.engineer.change(path, json={"start": at(15), "end": at(30)})
         assert moved.status_code == 200
         assert [point["availableChargePower"] for point in await availability(asset, 0, 30)] == [10_000, 9_000]
         assert (await asset.owner.engineer.delete(path)).status_code == 204
@@ -315,7 +317,7 @@ class TestConflicts:
 
         async def shrink(discharge):
             volume = {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": discharge}}
-            return await asset.owner.engineer.patch(path, json={"volume": volume})
+            return await asset.owner.engineer.change(path, json={"volume": volume})
 
         assert told(await shrink(8000)) == schedule
         assert told(await shrink(0)) == []
@@ -405,11 +407,11 @@ class TestChange:
         asset = await register_asset(await new_organisation())
         created = await create(asset)
         path = asset.path(f"/unavailability/{created.json()['id']}")
-        changed = await asset.owner.engineer.patch(
+        changed = await asset.owner.engineer.change(
             path, json={"type": "OUTAGE"}, headers={"If-Match": created.headers["etag"]}
         )
         assert changed.json() == {**created.json(), "type": "OUTAGE"}
-        late = await asset.owner.engineer.patch(
+        late = await asset.owner.engineer.change(
             path, json={"type": "OTHER"}, headers={"If-Match": created.headers["etag"]}
         )
         assert late.status_code == 412
@@ -441,17 +443,17 @@ class TestChange:
             ({"start": None}, 400),
             ({"description": "\u0000"}, 400),
         ]:
-            assert (await asset.owner.engineer.patch(path, json=change)).status_code == status
+            assert (await asset.owner.engineer.change(path, json=change)).status_code == status
 
     async def test_that_starts_too_late_points_at_the_start(self, new_organisation):
         asset = await register_asset(await new_organisation())
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
-        answer = await asset.owner.engineer.patch(path, json={"start": at(60)})
+        answer = await asset.owner.engineer.change(path, json={"start": at(60)})
         assert answer.status_code == 400
         assert [(one["pointer"], one["detail"]) for one in answer.json()["errors"]] == [
             ("/start", "is not before the end")
         ]
-        answer = await asset.owner.engineer.patch(path, json={"start": at(60), "end": at(60)})
+        answer = await asset.owner.engineer.change(path, json={"start": at(60), "end": at(60)})
         assert [(one["pointer"], one["detail"]) for one in answer.json()["errors"]] == [
             ("/end", "is not after the start")
         ]

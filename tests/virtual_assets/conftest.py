@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from gridloom.kernel.market_time import market_day_of, market_day_window
 
 if TYPE_CHECKING:
     import httpx2
+    from tests.clients import PersonClient
 
     from gridloom.platform.http.application import Application
 
@@ -26,9 +28,11 @@ def wire(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+@cache
 def tomorrow() -> datetime:
     """The start of the next market day that is hours away, so that gates before it are still open however late it is;
-    blocks of balancing products are four hours from here on."""
+    blocks of balancing products are four hours from here on. One day for all tests of a process: it would be another
+    for the second of two assets that are made as the hour passes."""
     return market_day_window(market_day_of(datetime.now(UTC) + timedelta(hours=4)) + timedelta(days=1)).start
 
 
@@ -37,7 +41,7 @@ class Battery:
     """A virtual asset under test, with its owner's trader as the client that acts."""
 
     organisation: OrganisationUnderTest
-    client: httpx2.AsyncClient
+    client: PersonClient
     asset: dict[str, Any]
     physical: list[dict[str, Any]]
     edge: Application
@@ -149,7 +153,7 @@ MakeBattery = Callable[..., Awaitable[Battery]]
 
 
 @pytest.fixture
-def make_battery(app: Application, operator: httpx2.AsyncClient, new_organisation: Any) -> MakeBattery:
+def make_battery(app: Application, operator: PersonClient, new_organisation: Any) -> MakeBattery:
     """`await make_battery(energyCapacity=500)`: a two-day asset from tomorrow on, backed by a battery of its size."""
 
     async def make(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:

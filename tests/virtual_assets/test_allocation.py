@@ -257,7 +257,7 @@ class TestAllocation:
             ({"deliveryZone": "Amprion"}, 422, "delivery-zones-differ"),
             ({"status": "INACTIVE"}, 409, "backing-asset-inactive"),
         ):
-            assert (await admin.patch(url, json=change)).status_code == 200
+            assert (await admin.change(url, json=change)).status_code == 200
             answer = problem(await site.allocate(), status, kind)
             assert [error["pointer"] for error in answer["errors"]] == ["/backing/1/physicalAssetID"]
 
@@ -265,13 +265,13 @@ class TestAllocation:
         url, admin = f"/physical-assets/{site.physical[0]['id']}", site.organisation.admin
         assert (await site.allocate(start=-4, end=-2)).status_code == 201  # its life is over
         for zone in ("Amprion", "TenneT"):
-            assert (await admin.patch(url, json={"deliveryZone": zone})).status_code == 200
+            assert (await admin.change(url, json={"deliveryZone": zone})).status_code == 200
         assert (await site.allocate()).status_code == 201
-        problem(await admin.patch(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
+        problem(await admin.change(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
 
     async def test_refuses_an_inactive_battery(self, site):
         for status in ("INACTIVE", "DECOMMISSIONED"):
-            answer = await site.organisation.admin.patch(
+            answer = await site.organisation.admin.change(
                 f"/physical-assets/{site.physical[0]['id']}", json={"status": status}
             )
             assert answer.status_code == 200
@@ -402,7 +402,7 @@ class TestUndoing:
         problem(await site.allocate(power=1, energy=1), 409, "capacity-taken")
         seen = (await operator.get(f"{site.url}/{asset['id']}")).headers["ETag"]
         assert (
-            await site.organisation.trader.patch(f"{site.url}/{asset['id']}", json={"name": "B"})
+            await site.organisation.trader.change(f"{site.url}/{asset['id']}", json={"name": "B"})
         ).status_code == 200
         stale = await operator.delete(f"{site.url}/{asset['id']}", headers={"If-Match": seen})
         assert stale.status_code == 412
@@ -453,29 +453,29 @@ class TestDescribing:
         portfolio = await trader.post(f"/organisations/{site.organisation.id}/portfolios", json={"name": "North"})
         known = await trader.get(url)
         body, condition = {"name": "Loom", "portfolioID": portfolio.json()["id"]}, {"If-Match": known.headers["etag"]}
-        changed = await trader.patch(url, json=body, headers=condition)
+        changed = await trader.change(url, json=body, headers=condition)
         assert changed.status_code == 200, changed.text
         assert (changed.json()["name"], changed.json()["portfolioID"]) == ("Loom", portfolio.json()["id"])
-        renamed = await trader.patch(url, json={"name": "Loom 9"})
+        renamed = await trader.change(url, json={"name": "Loom 9"})
         assert (renamed.json()["name"], renamed.json()["portfolioID"]) == ("Loom 9", portfolio.json()["id"])
-        assert (await trader.patch(url, json={"name": "Loom"})).status_code == 200
+        assert (await trader.change(url, json={"name": "Loom"})).status_code == 200
         body = {"portfolioID": str(uuid4())}
-        answer = problem(await trader.patch(url, json=body), 422, "unknown-portfolio")
+        answer = problem(await trader.change(url, json=body), 422, "unknown-portfolio")
         assert answer["errors"][0]["pointer"] == "/portfolioID"
-        stale = await trader.patch(url, json={"name": "Other"}, headers=condition)
+        stale = await trader.change(url, json={"name": "Other"}, headers=condition)
         assert stale.status_code == 412
         within = {"If-Match": (await trader.get(url)).headers["etag"]}
-        assert (await trader.patch(url, json={"portfolioID": None})).json()["portfolioID"] is None
-        stale = await trader.patch(url, json={"name": "Other"}, headers=within)
+        assert (await trader.change(url, json={"portfolioID": None})).json()["portfolioID"] is None
+        stale = await trader.change(url, json={"name": "Other"}, headers=within)
         assert stale.status_code == 412, "it has left its portfolio since"
         assert (await trader.get(url)).json()["name"] == "Loom"
-        assert (await operator.patch(url, json={"name": "Mine"})).status_code == 403
+        assert (await operator.change(url, json={"name": "Mine"})).status_code == 403
 
     async def test_of_another_organisations_asset_is_not_found_under_ones_own(self, site, new_organisation):
         """Nor is it read there, whether or not this process knows it already."""
         asset, stranger = (await site.allocate()).json(), await new_organisation()
         url = f"/organisations/{stranger.id}/virtual-assets/{asset['id']}"
-        assert (await stranger.trader.patch(url, json={"name": "Mine"})).status_code == 404
+        assert (await stranger.trader.change(url, json={"name": "Mine"})).status_code == 404
         for rest in ("", "/schedule", "/blocks", "/state-of-energy/latest", "/adjustments", "/schedule-history"):
             assert (await stranger.trader.get(url + rest)).status_code == 404, rest
         assert (await site.organisation.trader.get(f"{site.url}/{asset['id']}")).json() == asset
@@ -485,5 +485,5 @@ class TestDescribing:
         asset = (await site.allocate()).json()
         url = f"{site.url}/{asset['id']}"
         monkeypatch.setattr(asset_lookup, "MAX_LOCK_S", -1.0)
-        assert (await site.organisation.trader.patch(url, json={"name": "Late"})).status_code >= 500
+        assert (await site.organisation.trader.change(url, json={"name": "Late"})).status_code >= 500
         assert (await site.organisation.trader.get(url)).json() == asset

@@ -60,7 +60,7 @@ class TestAChangeOfASchedule:
         battery = await known_battery(make_battery)
         portfolios = f"/organisations/{battery.organisation.id}/portfolios"
         portfolio = (await battery.client.post(portfolios, json={"name": "North"})).json()
-        moved = await battery.client.patch(battery.url, json={"portfolioID": portfolio["id"]})
+        moved = await battery.client.change(battery.url, json={"portfolioID": portfolio["id"]})
         etag = {"If-Match": moved.headers["ETag"]}
         answer = await battery.client.put(battery.block_url, json=battery.points([5]), headers=etag)
         assert answer.status_code == 200, answer.text

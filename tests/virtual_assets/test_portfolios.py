@@ -25,11 +25,11 @@ class TestPortfolio:
         assert read.json() == portfolio
         assert read.headers["ETag"] == made.headers["ETag"]
         assert (await trader.get(url)).json() == [portfolio]
-        changed = await trader.patch(one, json={"name": "South"}, headers={"If-Match": read.headers["ETag"]})
+        changed = await trader.change(one, json={"name": "South"}, headers={"If-Match": read.headers["ETag"]})
         assert (changed.json()["name"], changed.json()["virtualAssetIDs"]) == ("South", [battery.asset["id"]])
-        stale = await trader.patch(one, json={"name": "East"}, headers={"If-Match": read.headers["ETag"]})
+        stale = await trader.change(one, json={"name": "East"}, headers={"If-Match": read.headers["ETag"]})
         assert stale.status_code == 412
-        assert (await trader.patch(one, json={"virtualAssetIDs": []})).json()["virtualAssetIDs"] == []
+        assert (await trader.change(one, json={"virtualAssetIDs": []})).json()["virtualAssetIDs"] == []
         assert (await battery.read())["portfolioID"] is None
         told = await events_of(battery.edge.pool, battery.organisation.id, subject=one[1:])
         assert [each.type for each in told] == ["portfolio.changed"] * 2
@@ -47,7 +47,7 @@ class TestPortfolio:
             {"virtualAssetIDs": []},
         ]
         for change in changes:
-            await assert_etag_follows(trader, one, await trader.patch(one, json=change))
+            await assert_etag_follows(trader, one, await trader.change(one, json=change))
 
     async def test_is_not_overwritten_by_a_change_that_did_not_see_the_last_one(self, make_battery):
         battery = await make_battery()
@@ -61,7 +61,7 @@ class TestPortfolio:
                 "update portfolio set name = 'Early', version = version + 1 where id = $1", UUID(made.json()["id"])
             )
 
-        asked = trader.patch(one, json={"name": "Late"}, headers={"If-Match": made.headers["ETag"]})
+        asked = trader.change(one, json={"name": "Late"}, headers={"If-Match": made.headers["ETag"]})
         [late] = await answers_after_lock(battery.edge, rename, asked)
         assert late.status_code == 412
         assert (await trader.get(one)).json()["name"] == "Early"
@@ -88,7 +88,7 @@ class TestPortfolio:
         ]
         changes: list[dict[str, Any]] = [{"virtualAssetIDs": [ids[0]]}, {"virtualAssetIDs": []}, {"name": "North"}]
         for change in changes:
-            assert (await battery.client.patch(f"{url}/{west['id']}", json=change)).status_code == 200
+            assert (await battery.client.change(f"{url}/{west['id']}", json=change)).status_code == 200
         assert (await battery.client.get(f"{url}/{east['id']}")).json() == east
 
     async def test_refuses_what_is_not_the_organisations(self, make_battery):
@@ -106,7 +106,7 @@ class TestPortfolio:
         unknown = "01890000-0000-7000-8000-000000000000"
         assert (await trader.get(f"{url}/{unknown}")).status_code == 404
         assert (await trader.get(f"/organisations/{unknown}/portfolios")).status_code in (403, 404)
-        problem(await trader.patch(f"{url}/{unknown}", json={}), 404, "not-found")
+        problem(await trader.change(f"{url}/{unknown}", json={}), 404, "not-found")
 
     async def test_of_another_organisation_is_none_of_this_one(self, make_battery, operator):
         battery, other = await make_battery(), await make_battery()
@@ -114,9 +114,11 @@ class TestPortfolio:
         portfolio_id = foreign.json()["id"]
         own = f"/organisations/{battery.organisation.id}"
         problem(await battery.client.get(f"{own}/portfolios/{portfolio_id}"), 404, "not-found")
-        problem(await battery.client.patch(f"{own}/portfolios/{portfolio_id}", json={"name": "Ours"}), 404, "not-found")
+        problem(
+            await battery.client.change(f"{own}/portfolios/{portfolio_id}", json={"name": "Ours"}), 404, "not-found"
+        )
         change = {"portfolioID": portfolio_id}
-        problem(await battery.client.patch(battery.url, json=change), 422, "unknown-portfolio")
+        problem(await battery.client.change(battery.url, json=change), 422, "unknown-portfolio")
         start = battery.end
         body = new_asset(battery.physical, start=wire(start), end=wire(start + QUARTER), **change)
         problem(await operator.post(f"{own}/virtual-assets", json=body), 422, "unknown-portfolio")
@@ -127,4 +129,4 @@ class TestPortfolio:
         url = f"/organisations/{battery.organisation.id}/portfolios"
         portfolio = (await battery.client.post(url, json={"name": "Later"})).json()
         assert portfolio["virtualAssetIDs"] == []
-        problem(await battery.client.patch(f"{url}/{portfolio['id']}", json={}), 400, "bad-request")
+        problem(await battery.client.change(f"{url}/{portfolio['id']}", json={}), 400, "bad-request")

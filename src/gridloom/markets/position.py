@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from hashlib import blake2b
 from typing import Final
 
 import numpy as np
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import Problem
@@ -77,15 +77,10 @@ async def load_market_state(db: Database, asset: VirtualAsset, day: date) -> Mar
     blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.overlaps(first, end)]
     day_before, _ = market_day_periods(day - timedelta(days=1))
     available = await load_available(db, asset, max(asset.first, day_before), end)
-    digest = blake2b(digest_size=12)
-    for rows in (trades, orders, blocks):
-        digest.update(repr(rows).encode())
-    for fraction in (available.charge, available.discharge, available.energy):
-        digest.update(np.round(fraction, 9).tobytes())
+    fractions = (available.charge, available.discharge, available.energy)
+    etag = entity_tag(asset.key, day, trades, orders, blocks, *(np.round(one, 9).tobytes() for one in fractions))
     position_kw = sum_position_kw(trades, first, end)
-    return MarketState(
-        asset, day, first, end, trades, orders, blocks, position_kw, f"{asset.key}-{day}-{digest.hexdigest()}"
-    )
+    return MarketState(asset, day, first, end, trades, orders, blocks, position_kw, etag)
 
 
 async def read_position_kw(

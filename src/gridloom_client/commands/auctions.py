@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -15,7 +14,7 @@ from gridloom_client.commands.auction_running import bids, cancel, change, invit
 from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, ListedID, Options, connect
-from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.progress import pause, waiting
 from gridloom_client.commands.terminal.rendering import (
     print_data,
     print_facts,
@@ -227,7 +226,7 @@ def watch(auction: ListedID, *, options: Options = USUAL) -> None:
             while (seen := client.auctions.get.answer(id)).value.status in _OPEN:
                 now = service_time(client)
                 live.update(_describe_countdown(seen.value, now), refresh=True)
-                time.sleep(1)
+                pause(1)
     print_facts(f"Auction {id}", {"Status": seen.value.status, "Virtual asset": seen.value.virtual_asset_id}, options)
 
 

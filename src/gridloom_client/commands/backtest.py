@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, fail
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, CycleLimit, EachWay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_bars
-from gridloom_client.commands.terminal.progress import share_progress
+from gridloom_client.commands.terminal.progress import pause, share_progress
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table
 from gridloom_client.commands.terminal.windows import market_day
 from gridloom_client.literals import BacktestPolicy
@@ -124,7 +123,7 @@ def _wait_for_end(client: Client, made: Backtest) -> Backtest:
     with share_progress() as progress:
         task = progress.add_task("days played", total=1.0)
         while made.status not in ("DONE", "FAILED"):
-            time.sleep(0.5)
+            pause(0.5)
             made = client.backtests.get(made.id)
             progress.update(task, completed=made.progress)
     return made

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.options import USUAL, MarketDay, Options, connect
-from gridloom_client.commands.terminal.progress import count_progress
+from gridloom_client.commands.terminal.progress import count_progress, pause
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table
 from gridloom_client.commands.terminal.windows import choose_day, market_day, service_time
 from gridloom_client.errors import GridloomError
@@ -114,7 +113,7 @@ def _wait_for_run(client: Client, feed: FeedName, asked: FeedRun) -> FeedRun:
             progress.update(task, completed=100 * found.progress)
             if found.status in _ENDED:
                 return found
-            time.sleep(POLL_S)
+            pause(POLL_S)
 
 
 def _show_run(run: FeedRun, options: Options) -> None:

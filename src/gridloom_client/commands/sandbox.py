@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from gridloom_client.commands.terminal.ending import fail as end_with
 from gridloom_client.commands.terminal.finding import find_battery
 from gridloom_client.commands.terminal.history import history_text
 from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, Options, connect
-from gridloom_client.commands.terminal.progress import share_progress, waiting
+from gridloom_client.commands.terminal.progress import pause, share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
 
 app = CommandGroup(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
@@ -136,7 +135,7 @@ def wait(*, options: Options = USUAL) -> None:
             if seen.fault is not None or not seen.running:
                 end_with(seen.fault or "The simulated world is paused: gridloom sandbox simulator --running.", REFUSED)
             shown.update(task, completed=seen.progress, description=f"history {history_text(seen)}")
-            time.sleep(POLL_INTERVAL_S)
+            pause(POLL_INTERVAL_S)
     print("The history is complete.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
@@ -14,7 +13,7 @@ from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, Misu
 from gridloom_client.commands.terminal.fields import print_answer, print_rows
 from gridloom_client.commands.terminal.finding import choose_organisation
 from gridloom_client.commands.terminal.options import USUAL, ListEnd, ListStart, Options, OwnerName, connect
-from gridloom_client.commands.terminal.progress import share_progress, waiting
+from gridloom_client.commands.terminal.progress import pause, share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
 from gridloom_client.commands.terminal.windows import open_window
 from gridloom_client.wire import CSV, EXCEL_CSV, JSON, XLSX
@@ -202,7 +201,7 @@ def _wait_for_end(client: Client, run: StatementRun) -> StatementRun:
     with share_progress() as progress:
         task = progress.add_task("statements", total=1.0)
         while run.status == "RUNNING":
-            time.sleep(0.3)
+            pause(0.3)
             run = client.statements.run(run.id)
             progress.update(task, completed=run.progress)
     return run

@@ -27,7 +27,7 @@ async def entries(client, **parameters):
 class TestAuditLog:
     async def test_says_who_did_what_to_which_resource_when_and_from_where(self, organisation):
         path = f"/organisations/{organisation.id}"
-        await organisation.admin.patch(path, json={"name": "Renamed"}, headers={"X-Request-Id": "renaming-1"})
+        await organisation.admin.change(path, json={"name": "Renamed"}, headers={"X-Request-Id": "renaming-1"})
         entry = (await entries(organisation.admin))[0]
         admin = organisation.people[Role.ADMIN]
         assert entry["actorID"] == str(admin.id)
@@ -49,7 +49,7 @@ class TestAuditLog:
         wanted = {"name": "meter", "permissions": ["Manage:organisation"]}
         key = (await organisation.admin.post("/auth/api-keys", json=wanted)).json()
         async with client_of(app, key["secret"]) as machine:
-            answer = await machine.patch(f"/organisations/{organisation.id}", json={"name": "By a key"})
+            answer = await machine.change(f"/organisations/{organisation.id}", json={"name": "By a key"})
             assert answer.status_code == 200, answer.text
         entry = (await entries(organisation.admin))[0]
         admin = organisation.people[Role.ADMIN]
@@ -57,8 +57,8 @@ class TestAuditLog:
         assert entry["actorName"] == f"meter ({admin.username})"
 
     async def test_says_nothing_of_changes_that_were_refused(self, organisation):
-        await organisation.viewer.patch(f"/organisations/{organisation.id}", json={"name": "No"})
-        await organisation.admin.patch(f"/organisations/{organisation.id}", json={"name": ""})
+        await organisation.viewer.change(f"/organisations/{organisation.id}", json={"name": "No"})
+        await organisation.admin.change(f"/organisations/{organisation.id}", json={"name": ""})
         assert await entries(organisation.admin) == []
 
     async def test_has_logins_and_failed_logins_without_passwords(self, app, operator, organisation):
@@ -95,7 +95,7 @@ class TestAuditLog:
         assert found[0]["organisationID"] != str(organisation.id)
 
     async def test_shows_no_other_organisations_entries(self, organisation, new_organisation):
-        await organisation.admin.patch(f"/organisations/{organisation.id}", json={"name": "Renamed"})
+        await organisation.admin.change(f"/organisations/{organisation.id}", json={"name": "Renamed"})
         stranger = await new_organisation()
         assert await entries(stranger.admin) == []
         assert (await stranger.viewer.get("/audit-log")).status_code == 403
@@ -116,8 +116,8 @@ class TestAuditLog:
     async def test_can_be_filtered(self, organisation, people):
         path = f"/organisations/{organisation.id}"
         second = await people.add_member(organisation.id, Role.ADMIN)
-        await organisation.admin.patch(path, json={"name": "One"})
-        await second.client.patch(path, json={"name": "Two"})
+        await organisation.admin.change(path, json={"name": "One"})
+        await second.client.change(path, json={"name": "Two"})
         await second.client.post(f"{path}/invitations", json={"email": "a@b.c", "role": "VIEWER"})
         assert len(await entries(organisation.admin)) == 3
         assert len(await entries(organisation.admin, actor_id=str(second.id))) == 2
@@ -136,14 +136,14 @@ class TestAuditLog:
     async def test_pages_without_skipping_or_repeating_while_it_grows(self, organisation):
         path = f"/organisations/{organisation.id}"
         for number in range(5):
-            await organisation.admin.patch(path, json={"name": f"Name {number}"})
+            await organisation.admin.change(path, json={"name": f"Name {number}"})
         expected = [entry["id"] for entry in await entries(organisation.admin)]
         seen, link = [], "/audit-log?limit=2"
         while link:
             page = await organisation.admin.get(link)
             seen += [entry["id"] for entry in page.json()]
             link = page.links.get("next", {}).get("url")
-            await organisation.admin.patch(path, json={"name": uuid4().hex})
+            await organisation.admin.change(path, json={"name": uuid4().hex})
         assert seen == expected
 
     async def test_and_the_change_stand_or_fall_together(self, app, organisation, monkeypatch):
@@ -151,7 +151,7 @@ class TestAuditLog:
             raise asyncpg.DataError("no space for the entry")
 
         monkeypatch.setattr(app, "audit", broken)
-        answer = await organisation.admin.patch(f"/organisations/{organisation.id}", json={"name": "Unaudited"})
+        answer = await organisation.admin.change(f"/organisations/{organisation.id}", json={"name": "Unaudited"})
         assert answer.status_code == 500
         monkeypatch.undo()
         assert (await organisation.admin.get(f"/organisations/{organisation.id}")).json()["name"] != "Unaudited"

@@ -15,7 +15,7 @@ from gridloom.platform.audit import routes
 async def organisation(new_organisation):
     made = await new_organisation()
     for number in range(5):
-        await made.admin.patch(f"/organisations/{made.id}", json={"name": f'Name {number}, "quoted"'})
+        await made.admin.change(f"/organisations/{made.id}", json={"name": f'Name {number}, "quoted"'})
     return made
 
 
@@ -52,7 +52,7 @@ class TestTheAuditLog:
         formulas = ("=cmd|' /C calc'!A0", "+1", "-2", "@sum(1)", "quiet")
         for name in formulas:
             made = await new_organisation(name)
-            await made.admin.patch(f"/organisations/{made.id}", json={"address": "Here"})
+            await made.admin.change(f"/organisations/{made.id}", json={"address": "Here"})
             rows = list(csv.DictReader(io.StringIO((await read(made, "text/csv")).decode())))
             assert {row["organisationName"] for row in rows} == {name if name == "quiet" else f"'{name}"}
             assert {row["status"] for row in rows} == {"200"}

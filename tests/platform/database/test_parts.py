@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,65 +21,64 @@ from gridloom.platform.database.server.service_role import service_dsn
 pytestmark = pytest.mark.pure
 
 
+class PlayedCluster:
+    """A connection to a server with the extension, which no test has, or to one without."""
+
+    def __init__(self, *, is_distributed: bool) -> None:
+        self.is_distributed = is_distributed
+        self.done: list[tuple[Any, ...]] = []
+
+    async def fetchval(self, statement: str) -> bool:
+        return self.is_distributed
+
+    async def fetch(self, statement: str, *arguments: Any) -> list[dict[str, Any]]:
+        self.done.append(arguments)
+        if "run_command_on_workers" in statement:
+            return [{"address": "b:1", "success": False}, {"address": "a:1", "success": True}]
+        return [
+            {"address": "b:1", "group_name": "asset", "shards": 16},
+            {"address": "b:1", "group_name": "auction", "shards": 4},
+        ]
+
+    async def execute(self, statement: str, *arguments: Any, **options: Any) -> None:
+        self.done.append((statement, *arguments, *options.values()))
+
+
 class TestWorkerNodes:
     async def test_are_in_the_order_of_their_addresses_with_what_lies_on_each(self) -> None:
-        asked: list[Any] = []
-
-        async def fetchval(statement: str) -> bool:
-            return is_distributed
-
-        async def fetch(statement: str, *arguments: Any) -> list[dict[str, Any]]:
-            asked.append(arguments)
-            if "run_command_on_workers" in statement:
-                return [{"address": "b:1", "success": False}, {"address": "a:1", "success": True}]
-            return [
-                {"address": "b:1", "group_name": "asset", "shards": 16},
-                {"address": "b:1", "group_name": "auction", "shards": 4},
-            ]
-
-        db: Any = SimpleNamespace(fetchval=fetchval, fetch=fetch)
-        is_distributed = True
+        db: Any = PlayedCluster(is_distributed=True)
         assert list(await read_worker_nodes(db)) == [
             WorkerNode("a:1", answers=True, shards={}),
             WorkerNode("b:1", answers=False, shards={"asset": 16, "auction": 4}),
         ]
-        groups, tables = asked[0]
+        groups, tables = db.done[0]
         assert dict(zip(groups, tables, strict=True))["asset"] == "physical_asset_parameters", "the first of its group"
-        is_distributed = False
-        assert await read_worker_nodes(db) == ()
         assert set(groups) == {"asset", "organisation", "auction"}
+        db.is_distributed = False
+        assert await read_worker_nodes(db) == ()
 
 
 class TestEmptying:
-    @pytest.mark.parametrize("is_distributed", [False, True])
-    async def test_goes_from_what_points_to_what_is_pointed_to_where_tables_are_spread(
-        self, is_distributed: bool
-    ) -> None:
-        done: list[Any] = []
-
-        async def fetchval(statement: str) -> bool:
-            return is_distributed
-
-        async def execute(statement: str, *arguments: Any, **options: Any) -> None:
-            done.append((statement, *arguments, *options.values()))
-
-        db: Any = SimpleNamespace(fetchval=fetchval, execute=execute)
+    async def test_goes_from_what_points_to_what_is_pointed_to_where_tables_are_spread(self) -> None:
         tables = [
             Placement("asset", TableKind.REFERENCE),
             Placement("event", TableKind.DISTRIBUTED, "organisation_id", "organisation"),
             Placement("job", TableKind.LOCAL),
             Placement("rate_limit", TableKind.LOCAL),
         ]
-        await emptying.empty_tables(db, tables)
-        if is_distributed:
-            assert done == [
-                ("select set_config('statement_timeout', $1, true)", "600s"),
-                ("delete from event", 600),
-                ("delete from asset", 600),
-                ("truncate job, rate_limit restart identity",),
-            ]
-        else:
-            assert done == [("truncate asset, event, job, rate_limit restart identity",)]
+        spread: list[tuple[Any, ...]] = [
+            ("select set_config('statement_timeout', $1, true)", "600s"),
+            ("delete from event", 600),
+            ("delete from asset", 600),
+            ("truncate job, rate_limit restart identity",),
+        ]
+        for is_distributed, done in (
+            (True, spread),
+            (False, [("truncate asset, event, job, rate_limit restart identity",)]),
+        ):
+            db: Any = PlayedCluster(is_distributed=is_distributed)
+            await emptying.empty_tables(db, tables)
+            assert db.done == done
 
 
 class TestMigrations:

@@ -209,7 +209,7 @@ class TestAReader:
             await happen(app.pool, ours.id, 1)
             assert number_in((await stream.many(1))[0].data) == 1
             path = f"/organisations/{ours.id}/members/{viewer.id}"
-            assert (await ours.admin.patch(path, json={"role": "ENGINEER"})).status_code == 200
+            assert (await ours.admin.change(path, json={"role": "ENGINEER"})).status_code == 200
             while (await viewer.client.get("/auth/me")).json()["role"] != "ENGINEER":
                 await asyncio.sleep(0.02)
             await happen(app.pool, ours.id, 2, permission="Read:auctions")

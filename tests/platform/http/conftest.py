@@ -12,9 +12,9 @@ from typing import Annotated
 from uuid import UUID
 
 import asyncpg
-import httpx2
 import pytest
 from msgspec import UNSET, Meta, UnsetType
+from tests.clients import PersonClient
 from tests.conftest import running_edge
 from tests.people import client_of
 
@@ -267,7 +267,7 @@ async def toys(database_url: str) -> AsyncIterator[Application]:
 
 
 @pytest.fixture
-async def client(toys: Application) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(toys: Application) -> AsyncIterator[PersonClient]:
     """A caller of its own in the tests."""
     async with client_of(toys, f"{uuid.uuid4().hex}+Read:auctions") as client:
         yield client

@@ -14,7 +14,7 @@ class TestEveryNameAndText:
     async def test_is_refused_with_such_a_character(self, new_organisation, character):
         organisation = await new_organisation()
         path = f"/organisations/{organisation.id}"
-        refused = await organisation.admin.patch(path, json={"name": f"Alpha{character}Beta"})
+        refused = await organisation.admin.change(path, json={"name": f"Alpha{character}Beta"})
         assert refused.status_code == 400, refused.text
         assert refused.json()["errors"][0]["pointer"] == "/name"
         hook = {"url": "http://127.0.0.1:9/", "types": [], "description": f"x{character}"}

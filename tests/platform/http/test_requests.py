@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 import zstandard
+from tests.clients import PersonClient
 from tests.conftest import running_edge
 from tests.people import client_of
 from tests.platform.http.conftest import toy_service
@@ -183,12 +184,12 @@ class TestAnAnswer:
         body = zstandard.decompress(response.content) if used == "zstd" else response.content
         assert body == b"x" * 100_000
 
-    async def test_to_a_change_honours_if_match(self, client: httpx2.AsyncClient):
+    async def test_to_a_change_honours_if_match(self, client: PersonClient):
         path, body = f"/toys/{uuid.uuid4()}", {"name": "x"}
         assert (await client.get(path)).headers["etag"] == '"v1"'
-        assert (await client.patch(path, json=body, headers={"If-Match": '"v0"'})).status_code == 412
-        assert (await client.patch(path, json=body, headers={"If-Match": '"v0", "v1"'})).headers["etag"] == '"v2"'
-        assert (await client.patch(path, json=body, headers={"If-Match": "*"})).status_code == 200
+        assert (await client.change(path, json=body, headers={"If-Match": '"v0"'})).status_code == 412
+        assert (await client.change(path, json=body, headers={"If-Match": '"v0", "v1"'})).headers["etag"] == '"v2"'
+        assert (await client.change(path, json=body, headers={"If-Match": "*"})).status_code == 200
 
     async def test_to_a_condition_on_what_has_no_etag_is_412_and_nothing_happens(self, client: httpx2.AsyncClient):
         # What is made anew has no version yet: of a POST the condition says nothing.

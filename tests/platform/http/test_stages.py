@@ -1,24 +1,17 @@
-"""The stages of a request without a server: what is preferred, what is left of a limit, who is still admitted, and
-which bodies are taken."""
+"""The stages of a request without a server: what is preferred, what is left of a limit, and which bodies are taken."""
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.stand_ins import replace_for
 
-from gridloom.kernel.problem import (
-    Forbidden,
-    NotAcceptable,
-    TooManyRequests,
-)
+from gridloom.kernel.problem import NotAcceptable, TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, Share, ShareExceeded
-from gridloom.platform.http import admit
+from gridloom.platform.http import shares
 from gridloom.platform.http.answer.negotiation import negotiate
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.http.decode.body import BodyBudget
@@ -93,7 +86,7 @@ class TestALimitOfRequests:
     @pytest.fixture
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         now = [100.0]
-        monkeypatch.setattr("gridloom.platform.http.shares.time", SimpleNamespace(monotonic=lambda: now[0]))
+        replace_for(monkeypatch, shares, "time", monotonic=lambda: now[0])
         return now
 
     async def _take(self, buckets: TokenBuckets, db: Any, holder: str = "a") -> str:
@@ -148,88 +141,6 @@ class TestACaller:
         kinds = [("OPERATOR", "VIEWER"), ("PARTICIPANT", "OPERATOR")]
         callers = [replace(CALLER, organisation_kind=kind, role=role) for kind, role in kinds]
         assert [caller.is_operator for caller in callers] == [True, False]
-
-
-class Authenticator:
-    """Counts how often it is asked, and answers only when told to."""
-
-    def __init__(self, known: Caller | None = None) -> None:
-        self.asked: list[str] = []
-        self.may_answer = asyncio.Event()
-        self._known = known
-
-    def known(self, token: str) -> Caller | None:
-        return self._known
-
-    async def authenticate(self, token: str) -> Caller:
-        self.asked.append(token)
-        await self.may_answer.wait()
-        return CALLER
-
-
-class TestAdmission:
-    """A request with a token, from an office, for an operation that needs a permission."""
-
-    async def _admit(
-        self, caller: Caller, *, source: Any = None, holder: Any = "organisation", known: bool = True, **access: Any
-    ) -> tuple[list[Any], Any]:
-        """What was counted, and the request as it is then."""
-        counted: list[Any] = []
-
-        def buckets(name: str) -> Any:
-            async def take(db: Any, holder: Any, headers: dict[str, str]) -> None:
-                counted.append((name, holder))
-
-            return SimpleNamespace(take=take)
-
-        class Once(Authenticator):
-            async def authenticate(self, token: str) -> Caller:
-                self.asked.append(token)
-                return caller
-
-        asked = {"is_public": False, "is_limited": True, "is_open_before_enrolment": False, "permission": "Read:toys"}
-        request: Any = SimpleNamespace(
-            operation=SimpleNamespace(access=SimpleNamespace(**{**asked, **access}), asset_scope=None),
-            pool=None,
-            address="203.0.113.5",
-            header={"authorization": "bearer  abc "}.get,
-            holder=holder,
-            caller=None,
-            path_values={},
-        )
-
-        def set_caller(found: Caller, again: Any) -> None:
-            request.caller, request.again = found, again
-
-        request.set_caller = set_caller
-        authenticator = Once(known=caller if known else None)
-        scope = {} if source is None else {admit.TOKEN_SOURCE: source}
-        by_network, by_organisation = buckets("network"), buckets("organisation")
-        await admit.admit(request, scope, authenticator, by_network, by_organisation, {})
-        request.asked = authenticator.asked
-        return counted, request
-
-    TRADER = replace(CALLER, permissions=frozenset({"Read:toys"}))
-
-    async def test_counts_by_network_what_needs_no_token_and_by_organisation_the_rest(self) -> None:
-        counted, request = await self._admit(self.TRADER, is_public=True)
-        assert ([name for name, _ in counted], request.caller) == (["network"], None)
-        assert (await self._admit(self.TRADER, is_public=True, is_limited=False))[0] == []
-        counted, request = await self._admit(self.TRADER)
-        assert (counted, request.caller) == ([("organisation", "organisation")], self.TRADER)
-        assert (await self._admit(self.TRADER, holder=None))[0] == [], "who is exempt"
-
-    async def test_needs_permission_network_and_second_factor(self) -> None:
-        with pytest.raises(Forbidden, match="requires the permission Read:toys; the role TRADER"):
-            await self._admit(CALLER)
-        await self._admit(CALLER, permission=None)
-        office, elsewhere = (ipaddress.ip_network(text) for text in ("203.0.113.0/24", "198.51.100.0/24"))
-        await self._admit(replace(self.TRADER, allowed_networks=((office,),)))
-        with pytest.raises(admit.NetworkNotAllowed, match=r"203\.0\.113\.5"):
-            await self._admit(replace(self.TRADER, allowed_networks=((elsewhere,),)))
-        with pytest.raises(admit.SecondFactorEnrolmentRequired):
-            await self._admit(replace(self.TRADER, must_enrol=True))
-        await self._admit(replace(self.TRADER, must_enrol=True), is_open_before_enrolment=True)
 
 
 class TestABody:

@@ -39,7 +39,7 @@ class TestAPIKey:
         async with client_of(app, secret) as machine:
             assert "Create:bids" in (await machine.get("/auth/me")).json()["permissions"]
             path = f"/organisations/{organisation.id}/members/{organisation.people[Role.TRADER].id}"
-            await organisation.admin.patch(path, json={"role": "VIEWER"})
+            await organisation.admin.change(path, json={"role": "VIEWER"})
             async with asyncio.timeout(NOTICE_TIMEOUT_S):
                 while (await machine.get("/auth/me")).json()["permissions"] != ["Read:auctions"]:
                     await asyncio.sleep(0.02)
@@ -98,7 +98,7 @@ class TestAPIKey:
         async with client_of(app, secret) as machine:
             invited = await machine.post(invitations, json={"email": "me@example.org", "role": "ADMIN"})
             assert invited.status_code == 403
-            assert (await machine.patch(viewer, json={"role": "ADMIN"})).status_code == 403
+            assert (await machine.change(viewer, json={"role": "ADMIN"})).status_code == 403
         reading = ROLE_PERMISSIONS[Role.VIEWER]
         secret = (await make(organisation.admin, ["Manage:organisation", *reading])).json()["secret"]
         async with client_of(app, secret) as machine:

@@ -28,12 +28,12 @@ class TestTheAuditLog:
         self, organisation: OrganisationUnderTest, people: People
     ) -> None:
         admin, path = organisation.admin, f"/organisations/{organisation.id}"
-        assert (await admin.patch(path, json={"name": "New", "maxKeyAgeDays": 30})).status_code == 200
+        assert (await admin.change(path, json={"name": "New", "maxKeyAgeDays": 30})).status_code == 200
         changed = await details_of(organisation, "updateOrganisation")
         assert changed["before"] == {"name": organisation.name, "maxKeyAgeDays": 365}
         assert changed["after"] == {"name": "New", "maxKeyAgeDays": 30}
         member = await people.add_member(organisation.id, Role.ENGINEER)
-        assert (await admin.patch(f"{path}/members/{member.id}", json={"role": "TRADER"})).status_code == 200
+        assert (await admin.change(f"{path}/members/{member.id}", json={"role": "TRADER"})).status_code == 200
         assert await details_of(organisation, "updateMember") == {
             "before": {"role": "ENGINEER"},
             "after": {"role": "TRADER"},

@@ -40,7 +40,7 @@ class TestAKeyOfTheOperator:
         made = await operator.post("/auth/api-keys", json={"name": "People", "permissions": held})
         path = f"/organisations/{organisation.id}/members/{organisation.people[Role.VIEWER].id}"
         async with client_of(app, made.json()["secret"]) as machine:
-            changed = await machine.patch(path, json={"role": "TRADER"})
+            changed = await machine.change(path, json={"role": "TRADER"})
             assert changed.status_code == 200, changed.text
             [founder] = [one for one in (await operator.get("/organisations")).json() if one["kind"] == "OPERATOR"][:1]
             for invited_to, status in ((organisation.id, 201), (founder["id"], 403)):

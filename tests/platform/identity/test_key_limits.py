@@ -34,7 +34,7 @@ async def wait_until_known(app, client, token):
 class TestTheLifeOfAKey:
     async def test_is_no_longer_than_the_organisation_allows(self, organisation):
         path = f"/organisations/{organisation.id}"
-        assert (await organisation.admin.patch(path, json={"maxKeyAgeDays": 30})).json()["maxKeyAgeDays"] == 30
+        assert (await organisation.admin.change(path, json={"maxKeyAgeDays": 30})).json()["maxKeyAgeDays"] == 30
         for minutes, status in ((4, 201), (6, 422)):  # five minutes are tolerated: a caller has a clock of its own
             end = datetime.now(UTC) + timedelta(days=30, minutes=minutes)
             made = await make(organisation.admin, expiresAt=end.isoformat())
@@ -43,7 +43,7 @@ class TestTheLifeOfAKey:
         lasts = datetime.fromisoformat((await make(organisation.admin)).json()["expiresAt"]) - datetime.now(UTC)
         assert lasts <= timedelta(days=30, milliseconds=1)
         for wrong in (0, 3651, 1.5, "30"):
-            assert (await organisation.admin.patch(path, json={"maxKeyAgeDays": wrong})).status_code == 400
+            assert (await organisation.admin.change(path, json={"maxKeyAgeDays": wrong})).status_code == 400
 
     async def test_that_ends_soon_is_notified_once(self, app, organisation):
         soon = datetime.now(UTC) + timedelta(days=13, hours=23)  # two weeks before is soon
@@ -168,7 +168,7 @@ class TestAllowedNetworks:
         person = organisation.people[Role.TRADER]
         admin = organisation.people[Role.ADMIN]
         async with client_of(app, admin.tokens.access, address="203.0.113.7") as inside:
-            changed = await inside.patch(path, json={"allowedNetworks": ["203.0.113.0/24", "2001:db8::/32"]})
+            changed = await inside.change(path, json={"allowedNetworks": ["203.0.113.0/24", "2001:db8::/32"]})
             assert changed.status_code == 200, changed.text
         async with client_of(app, person.tokens.access, address="198.51.100.1") as outside:
             await wait_for_status(outside, 403)
@@ -178,7 +178,7 @@ class TestAllowedNetworks:
                 assert answer.status_code == status, address
         assert answer.json()["type"].endswith("/network-not-allowed")
         async with client_of(app, admin.tokens.access, address="203.0.113.7") as inside:
-            lifted = await inside.patch(path, json={"allowedNetworks": []})
+            lifted = await inside.change(path, json={"allowedNetworks": []})
             assert (lifted.status_code, lifted.json()["allowedNetworks"]) == (200, []), lifted.text
 
     async def test_of_an_organisation_hold_for_a_key_that_was_used_just_before(self, app, organisation, operator):
@@ -187,11 +187,11 @@ class TestAllowedNetworks:
         secret = (await make(organisation.trader, ["Read:monitoring"])).json()["secret"]
         async with client_of(app, secret, address="198.51.100.1") as machine:
             await wait_until_known(app, machine, secret)
-            assert (await operator.patch(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
+            assert (await operator.change(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
             await wait_for_status(machine, 403)
             async with client_of(app, secret, address="203.0.113.7") as inside:
                 await wait_until_known(app, inside, secret)
-            assert (await operator.patch(path, json={"allowedNetworks": []})).status_code == 200
+            assert (await operator.change(path, json={"allowedNetworks": []})).status_code == 200
             await wait_for_status(machine, 200)
 
     async def test_are_looked_at_after_the_password(self, app, organisation):
@@ -211,17 +211,17 @@ class TestAllowedNetworks:
 
     async def test_never_exclude_the_caller_that_sets_them(self, organisation, operator):
         path = f"/organisations/{organisation.id}"
-        refused = await organisation.admin.patch(path, json={"allowedNetworks": ["203.0.113.0/24"]})
+        refused = await organisation.admin.change(path, json={"allowedNetworks": ["203.0.113.0/24"]})
         assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[1]) == (422, "would-lock-you-out")
-        assert (await operator.patch(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
+        assert (await operator.change(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
         await wait_for_status(organisation.admin, 403)
-        assert (await operator.patch(path, json={"allowedNetworks": []})).status_code == 200
+        assert (await operator.change(path, json={"allowedNetworks": []})).status_code == 200
         await wait_for_status(organisation.admin, 200)
 
     async def test_are_networks(self, organisation):
         path = f"/organisations/{organisation.id}"
         body = {"allowedNetworks": ["10.0.0.0/8", "10.0.0.1/8", "elsewhere", "10.0.0.0/33"]}
-        refused = await organisation.admin.patch(path, json=body)
+        refused = await organisation.admin.change(path, json=body)
         assert refused.status_code == 400
         pointers = [one["pointer"] for one in refused.json()["errors"]]
         assert pointers == ["/allowedNetworks/1", "/allowedNetworks/2", "/allowedNetworks/3"]
@@ -239,5 +239,5 @@ class TestAllowedNetworks:
         person = organisation.people[Role.ADMIN]
         async with Reader(app, person.tokens.access) as reader:
             path = f"/organisations/{organisation.id}"
-            assert (await operator.patch(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
+            assert (await operator.change(path, json={"allowedNetworks": ["203.0.113.0/24"]})).status_code == 200
             assert await reader.next() is None

@@ -43,8 +43,8 @@ class TestAKeyWithEveryPermission:
         path = f"/organisations/{organisation.id}/members"
         for refused in (
             await invite(machine, organisation, role="ADMIN"),
-            await machine.patch(f"{path}/{organisation.people[Role.VIEWER].id}", json={"role": "ADMIN"}),
-            await machine.patch(f"{path}/{second.id}", json={"role": "VIEWER"}),
+            await machine.change(f"{path}/{organisation.people[Role.VIEWER].id}", json={"role": "ADMIN"}),
+            await machine.change(f"{path}/{second.id}", json={"role": "VIEWER"}),
             await machine.delete(f"{path}/{organisation.people[Role.VIEWER].id}"),
         ):
             assert (refused.status_code, refused.json()["type"]) == (403, "/docs/problems/person-needed")
@@ -61,7 +61,7 @@ class TestAKeyWithEveryPermission:
         path = f"/organisations/{organisation.id}/members/{organisation.people[Role.VIEWER].id}"
         for refused in (
             await invite(organisation.admin, organisation, role="ADMIN"),
-            await organisation.admin.patch(path, json={"role": "ADMIN"}),
+            await organisation.admin.change(path, json={"role": "ADMIN"}),
             await organisation.admin.delete(path),
         ):
             assert refused.json()["type"] == "/docs/problems/reauthentication-required"
@@ -72,7 +72,7 @@ class TestAKeyWithEveryPermission:
         viewer = organisation.people[Role.VIEWER]
         path = f"/organisations/{organisation.id}/members/{viewer.id}"
         assert (await invite(machine, organisation)).status_code == 201
-        assert (await machine.patch(path, json={"role": "TRADER"})).status_code == 200
+        assert (await machine.change(path, json={"role": "TRADER"})).status_code == 200
         assert (await organisation.admin.delete(path)).status_code == 204
         heard = await events_of(app.pool, organisation.id, subject="organisations/")
         assert {one.permission for one in heard} == {"Manage:organisation"}

@@ -32,12 +32,12 @@ class TestAChange:
         invitation = {"email": "ada@example.org", "role": "VIEWER"}
         return ours, {
             "create a fleet": lambda: ours.engineer.post("/fleets", json=fleet),
-            "change a fleet": lambda: ours.engineer.patch(path, json={"physicalAssetIDs": []}),
+            "change a fleet": lambda: ours.engineer.change(path, json={"physicalAssetIDs": []}),
             "delete a fleet": lambda: ours.engineer.delete(path),
             "register an asset": lambda: ours.engineer.post("/physical-assets", json=new_asset),
             "make a key": lambda: ours.admin.post("/auth/api-keys", json=key),
             "invite": lambda: ours.admin.post(f"/organisations/{ours.id}/invitations", json=invitation),
-            "change a role": lambda: ours.admin.patch(member, json={"role": "TRADER"}),
+            "change a role": lambda: ours.admin.change(member, json={"role": "TRADER"}),
             "remove a member": lambda: ours.admin.delete(member),
         }
 

@@ -3,11 +3,11 @@
 import asyncio
 from collections import Counter
 from datetime import timedelta
-from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 from tests.people import PASSWORD, client_of, wait_for_status
+from tests.stand_ins import replace_for
 
 from gridloom.platform.identity.login import login, passwords, throttling
 from gridloom.platform.identity.login.throttling import REJECTION_CACHE_TTL_S, Bucket, address_bucket, user_bucket
@@ -125,7 +125,7 @@ class TestThrottle:
 
     def test_asks_again_when_the_second_is_over_or_the_wait(self, monkeypatch):
         now = 100.0
-        monkeypatch.setattr(throttling, "time", SimpleNamespace(monotonic=lambda: now))
+        replace_for(monkeypatch, throttling, "time", monotonic=lambda: now)
         refusals = throttling.ThrottleCache()
         refusals.keep("ada", "192.0.2.1", 30.0)
         refusals.keep("bob", "192.0.2.1", 0.5)

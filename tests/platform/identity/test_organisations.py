@@ -83,31 +83,31 @@ class TestOrganisation:
     async def test_is_renamed_only_against_the_version_that_was_read(self, organisation):
         path = f"/organisations/{organisation.id}"
         tag = (await organisation.admin.get(path)).headers["etag"]
-        first = await organisation.admin.patch(path, json={"name": "First"}, headers={"If-Match": tag})
+        first = await organisation.admin.change(path, json={"name": "First"}, headers={"If-Match": tag})
         assert first.status_code == 200
-        second = await organisation.admin.patch(path, json={"name": "Second"}, headers={"If-Match": tag})
+        second = await organisation.admin.change(path, json={"name": "Second"}, headers={"If-Match": tag})
         assert second.status_code == 412
         assert (await organisation.admin.get(path)).json()["name"] == "First"
-        assert (await organisation.viewer.patch(path, json={"name": "Third"})).status_code == 403
+        assert (await organisation.viewer.change(path, json={"name": "Third"})).status_code == 403
 
     async def test_that_is_set_to_what_it_is_does_not_change(self, organisation):
         path = f"/organisations/{organisation.id}"
         before = await organisation.admin.get(path)
         for name in ("name", "address", "maxKeyAgeDays", "requireSecondFactor", "allowedNetworks"):
-            same = await organisation.admin.patch(path, json={name: before.json()[name]})
+            same = await organisation.admin.change(path, json={name: before.json()[name]})
             assert (same.status_code, same.json(), same.headers["etag"]) == (200, before.json(), before.headers["etag"])
 
     async def test_of_two_renamings_at_once_against_one_version_only_one_holds(self, organisation):
         path = f"/organisations/{organisation.id}"
         headers = {"If-Match": (await organisation.admin.get(path)).headers["etag"]}
         answers = await asyncio.gather(
-            *(organisation.admin.patch(path, json={"name": f"Name {n}"}, headers=headers) for n in range(6))
+            *(organisation.admin.change(path, json={"name": f"Name {n}"}, headers=headers) for n in range(6))
         )
         assert sorted(answer.status_code for answer in answers) == [200] + [412] * 5
 
     async def test_keeps_an_address_without_the_space_around_it(self, organisation):
         path, typed = f"/organisations/{organisation.id}", " Quay 7\nNorth Harbour \n"
-        changed = await organisation.admin.patch(path, json={"address": typed})
+        changed = await organisation.admin.change(path, json={"address": typed})
         assert changed.json()["address"] == "Quay 7\nNorth Harbour"
         assert (await organisation.admin.get(path)).json() == changed.json()
 
@@ -233,14 +233,14 @@ class TestMember:
 
     async def test_cannot_change_without_the_permission(self, organisation, stranger):
         viewer = organisation.people[Role.VIEWER]
-        assert (await viewer.client.patch(self.path(organisation, viewer), json={"role": "ADMIN"})).status_code == 403
-        refused = await stranger.admin.patch(self.path(organisation, viewer), json={"role": "ADMIN"})
+        assert (await viewer.client.change(self.path(organisation, viewer), json={"role": "ADMIN"})).status_code == 403
+        refused = await stranger.admin.change(self.path(organisation, viewer), json={"role": "ADMIN"})
         assert refused.status_code == 403
 
     async def test_changes_only_against_the_version_that_was_read(self, organisation):
         path = self.path(organisation, organisation.people[Role.VIEWER])
-        tag = (await organisation.admin.patch(path, json={})).headers["etag"]
-        first = await organisation.admin.patch(path, json={"role": "TRADER"}, headers={"If-Match": tag})
+        tag = (await organisation.admin.change(path, json={})).headers["etag"]
+        first = await organisation.admin.change(path, json={"role": "TRADER"}, headers={"If-Match": tag})
         assert first.status_code == 200
         assert first.headers["etag"] != tag
         assert (await organisation.admin.delete(path, headers={"If-Match": tag})).status_code == 412
@@ -250,8 +250,8 @@ class TestLastAdministrator:
     async def test_can_neither_be_removed_nor_demoted(self, organisation):
         path = f"/organisations/{organisation.id}/members/{organisation.people[Role.ADMIN].id}"
         assert (await organisation.admin.delete(path)).status_code == 409
-        assert (await organisation.admin.patch(path, json={"role": "VIEWER"})).status_code == 409
-        assert (await organisation.admin.patch(path, json={"role": "ADMIN"})).status_code == 200
+        assert (await organisation.admin.change(path, json={"role": "VIEWER"})).status_code == 409
+        assert (await organisation.admin.change(path, json={"role": "ADMIN"})).status_code == 200
 
     async def test_stays_when_all_administrators_leave_at_once(self, app, people, operator, organisation):
         for _ in range(5):
@@ -261,7 +261,7 @@ class TestLastAdministrator:
             leaving = [
                 operator.delete(f"{base}/{admin.id}")
                 if number % 2
-                else operator.patch(f"{base}/{admin.id}", json={"role": "VIEWER"})
+                else operator.change(f"{base}/{admin.id}", json={"role": "VIEWER"})
                 for number, admin in enumerate(admins)
             ]
             statuses = sorted(answer.status_code for answer in await asyncio.gather(*leaving))

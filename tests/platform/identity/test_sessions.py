@@ -172,14 +172,14 @@ class TestCredentials:
             await person.client.put(f"{path}/identity-provider", json=provider),
             await person.client.delete(f"{path}/identity-provider"),
             await person.client.delete(f"{path}/members/{organisation.people[Role.VIEWER].id}/second-factor"),
-            await person.client.patch(path, json={"requireSecondFactor": True}),
-            await person.client.patch(path, json={"maxKeyAgeDays": 364}),
-            await person.client.patch(path, json={"allowedNetworks": ["0.0.0.0/0", "::/0"]}),
+            await person.client.change(path, json={"requireSecondFactor": True}),
+            await person.client.change(path, json={"maxKeyAgeDays": 364}),
+            await person.client.change(path, json={"allowedNetworks": ["0.0.0.0/0", "::/0"]}),
         ):
             assert refused.status_code == 403, refused.text
             assert refused.json()["type"].endswith("/reauthentication-required")
         assert (await person.client.get("/auth/api-keys")).status_code == 200
-        assert (await person.client.patch(path, json={"name": "Renamed"})).status_code == 200
+        assert (await person.client.change(path, json={"name": "Renamed"})).status_code == 200
         tokens = await log_in(app, person.username)
         async with client_of(app, tokens["access_token"]) as fresh:
             assert (await fresh.delete(f"/auth/api-keys/{key['id']}")).status_code == 204
@@ -231,6 +231,6 @@ class TestMembersKeys:
         path = f"/organisations/{organisation.id}"
         async with client_of(app, made["secret"]) as machine:
             for change in ({"requireSecondFactor": True}, {"maxKeyAgeDays": 3000}, {"allowedNetworks": ["::/0"]}):
-                refused = await machine.patch(path, json={"name": "Renamed", **change})
+                refused = await machine.change(path, json={"name": "Renamed", **change})
                 assert (refused.status_code, refused.json()["title"]) == (403, "Only a person can do this")
-            assert (await machine.patch(path, json={"name": "Renamed"})).status_code == 200
+            assert (await machine.change(path, json={"name": "Renamed"})).status_code == 200

@@ -244,7 +244,7 @@ class TestARoleThatChangesMeanwhile:
         await tell(issuer, {**ADA, "roles": ["engineer"]})
         ada = await require_user(service, await sign_in(service, organisation))
         path = f"/organisations/{organisation.id}/members/{ada['id']}"
-        await asyncio.gather(sign_in(service, organisation), organisation.admin.patch(path, json={"role": "TRADER"}))
+        await asyncio.gather(sign_in(service, organisation), organisation.admin.change(path, json={"role": "TRADER"}))
         members = (await organisation.admin.get(f"/organisations/{organisation.id}/members")).json()
         assert {one["id"]: one["role"] for one in members}[ada["id"]] in ("TRADER", "ENGINEER")
         assert (await require_user(service, await sign_in(service, organisation)))["role"] == "ENGINEER"

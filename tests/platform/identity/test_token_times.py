@@ -1,12 +1,10 @@
 """Tokens are issued and judged by one clock, the database's, whatever a replica's own clock shows."""
 
 import time
-from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from tests.conftest import migrated_database
+from tests.stand_ins import replace_for
 
 from gridloom.platform.database.clock import real_now
 from gridloom.platform.database.pool import create_pool
@@ -14,7 +12,13 @@ from gridloom.platform.database.sealing import Seal
 from gridloom.platform.identity import signing_key_cache
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.signing_key_cache import SigningKeyCache, rotate_signing_key
-from gridloom.platform.identity.tokens import new_seed, signing_key
+
+SEAL = Seal(None, "signing-key")
+
+
+def set_ahead(monkeypatch, ahead_s):
+    """A worker's own clock, for its keys alone: the event loop's timers go by the true one."""
+    replace_for(monkeypatch, signing_key_cache, "time", monotonic=lambda: time.monotonic() + ahead_s)
 
 
 class TestACaller:
@@ -33,61 +37,57 @@ class TestACaller:
 
 class TestTheKeysOfAWorker:
     @pytest.fixture
-    def worker(self, monkeypatch):
-        """A worker, the keys in the database, and the seconds that have passed; `read` is how often it has asked."""
-        start = datetime(2026, 3, 1, 12, tzinfo=UTC)
-        state = SimpleNamespace(keys=[], passed_s=0.0, read=0, start=start)
+    async def pool(self):
+        async with migrated_database() as url, await create_pool(url, size=2) as pool:
+            yield pool
 
-        async def list_signing_keys(*_):
-            state.read += 1
-            return list(state.keys)
+    async def test_sign_from_their_time_on_and_verify_until_their_end(self, pool, monkeypatch):
+        keyring = SigningKeyCache(pool, SEAL)
+        old = (await keyring.for_signing()).kid
+        await rotate_signing_key(pool, SEAL)
+        await pool.execute(
+            """
+            update signing_key
+            set signs_from = case kid when $1 then signs_from else clock_timestamp() + interval '30 s' end,
+              verifies_until = case kid when $1 then clock_timestamp() + interval '50 s' end
+            """,
+            old,
+        )
+        keyring.evict()
+        [new] = [key.kid for key in await keyring.all() if key.kid != old]
+        for passed_s, signing, verifies in ((0, old, True), (28, old, True), (31, new, True), (51, new, False)):
+            set_ahead(monkeypatch, passed_s)
+            assert (await keyring.for_signing()).kid == signing
+            assert (await keyring.for_verifying(old) is not None) is verifies
+            assert await keyring.for_verifying(new) is not None
 
-        async def real_now(_):
-            return start + timedelta(seconds=state.passed_s)
-
-        monkeypatch.setattr(signing_key_cache, "store", SimpleNamespace(list_signing_keys=list_signing_keys))
-        monkeypatch.setattr(signing_key_cache, "real_now", real_now)
-        monkeypatch.setattr(signing_key_cache, "time", SimpleNamespace(monotonic=lambda: 500 + state.passed_s))
-        state.keyring = SigningKeyCache(cast(Any, None), Seal(None, "signing-key"))
-        return state
-
-    async def test_sign_from_their_time_on_and_verify_until_their_end(self, worker):
-        start = worker.start
-        old = signing_key(*new_seed(), start - timedelta(days=9), start + timedelta(seconds=50))
-        new = signing_key(*new_seed(), start + timedelta(seconds=30), None)
-        worker.keys = [new, old]
-        for passed_s, signing, verifies in ((0, old, True), (29.9, old, True), (30, new, True), (50, new, False)):
-            worker.passed_s = passed_s
-            assert await worker.keyring.for_signing() is signing
-            assert (await worker.keyring.for_verifying(old.kid) is not None) is verifies
-            assert await worker.keyring.for_verifying(new.kid) is not None
-
-    async def test_sign_with_the_oldest_where_the_time_of_none_has_come(self, worker):
-        keys = [signing_key(*new_seed(), worker.start + timedelta(days=days), None) for days in (3, 2, 1)]
-        worker.keys = keys
-        assert await worker.keyring.for_signing() is keys[-1]
+    async def test_sign_with_the_oldest_where_the_time_of_none_has_come(self, pool):
+        keyring = SigningKeyCache(pool, SEAL)
+        oldest = (await keyring.for_signing()).kid
+        for _ in range(2):
+            await rotate_signing_key(pool, SEAL)
+        await pool.execute("update signing_key set signs_from = signs_from + interval '1 day'")
+        keyring.evict()
+        assert len(await keyring.all()) == 3
+        assert (await keyring.for_signing()).kid == oldest
 
 
 class TestAReplacedSigningKey:
     async def test_verifies_no_longer_than_the_tokens_it_signed_though_a_worker_still_holds_it(self, monkeypatch):
-        seal = Seal(None, "signing-key")
         async with migrated_database() as url, await create_pool(url, size=2) as pool:
-            keyring = SigningKeyCache(pool, seal)
+            keyring = SigningKeyCache(pool, SEAL)
             former = (await keyring.for_signing()).kid  # made as it is asked for
-            await rotate_signing_key(pool, seal)
+            await rotate_signing_key(pool, SEAL)
             keyring.evict()
             assert await keyring.for_verifying(former) is not None
             until = await pool.fetchval("select verifies_until from signing_key where kid = $1", former)
             left_s = (until - await real_now(pool)).total_seconds()
-            ahead_s = left_s - 5
-            # Of this module alone: the event loop's timers go by the true clock.
-            clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead_s)
-            monkeypatch.setattr(signing_key_cache, "time", clock)
+            set_ahead(monkeypatch, left_s - 5)
             assert await keyring.for_verifying(former) is not None
-            ahead_s = left_s + 1
+            set_ahead(monkeypatch, left_s + 1)
             assert await keyring.for_verifying(former) is None
             monkeypatch.undo()
-            trusted = await rotate_signing_key(pool, seal, distrust=True)
+            trusted = await rotate_signing_key(pool, SEAL, distrust=True)
             await pool.execute("select pg_sleep(0.002)")  # the end is rounded to a millisecond, which may be the next
             keyring.evict()
             assert [key.kid for key in await keyring.all()] == [trusted], "nor do those that were replaced before"

@@ -26,9 +26,9 @@ class TestAChange:
     async def test_keeps_what_it_leaves_out(self, new_organisation: Any) -> None:
         ours = await new_organisation()
         path = f"/webhooks/{(await make(ours, description='first')).json()['id']}"
-        changed = (await ours.admin.patch(path, json={"url": f"{URL}/moved"})).json()
+        changed = (await ours.admin.change(path, json={"url": f"{URL}/moved"})).json()
         assert (changed["url"], changed["types"], changed["description"]) == (f"{URL}/moved", ["bid.placed"], "first")
-        changed = (await ours.admin.patch(path, json={"description": "second"})).json()
+        changed = (await ours.admin.change(path, json={"description": "second"})).json()
         assert (changed["url"], changed["description"], changed["enabled"]) == (f"{URL}/moved", "second", True)
 
     async def test_of_a_disabled_webhook_leaves_when_it_was_disabled(
@@ -36,13 +36,13 @@ class TestAChange:
     ) -> None:
         ours = await new_organisation()
         path = f"/webhooks/{(await make(ours)).json()['id']}"
-        disabled = (await ours.admin.patch(path, json={"enabled": False})).json()
+        disabled = (await ours.admin.change(path, json={"enabled": False})).json()
         await app.pool.execute("update webhook set disabled_because = 'x' where organisation_id = $1", ours.id)
         for change in ({"description": "later"}, {"enabled": False}):
-            changed = (await ours.admin.patch(path, json=change)).json()
+            changed = (await ours.admin.change(path, json=change)).json()
             assert changed["disabledAt"] == disabled["disabledAt"] is not None
             assert changed["disabledBecause"] == "x"
-        enabled = (await ours.admin.patch(path, json={"enabled": True})).json()
+        enabled = (await ours.admin.change(path, json={"enabled": True})).json()
         assert (enabled["enabled"], enabled.get("disabledAt"), enabled.get("disabledBecause")) == (True, None, None)
 
     async def test_of_an_enabled_webhook_leaves_what_waits_to_be_tried_again(
@@ -61,7 +61,7 @@ class TestAChange:
             webhook_id,
         )
         for change in ({"description": "x"}, {"enabled": True}):
-            assert (await ours.admin.patch(f"/webhooks/{webhook_id}", json=change)).status_code == 200
+            assert (await ours.admin.change(f"/webhooks/{webhook_id}", json=change)).status_code == 200
         attempts = "select attempts from webhook_delivery where organisation_id = $1"
         assert await app.pool.fetchval(attempts, ours.id) == 3
 
@@ -75,7 +75,7 @@ class TestAChange:
         assert entry["details"] == {"webhookID": made.json()["id"]}
         seen, times = [made.headers["etag"]], [made.json()["updatedAt"]]
         for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
-            changed = await ours.admin.patch(path, json=change)
+            changed = await ours.admin.change(path, json=change)
             await assert_etag_follows(ours.admin, path, changed)
             seen.append(changed.headers["etag"])
             times.append(changed.json()["updatedAt"])
@@ -97,7 +97,7 @@ class TestAChange:
         path = f"/webhooks/{made.json()['id']}"
         late = await answer_after_change(
             app,
-            ours.admin.patch(path, json={"description": "late"}, headers={"If-Match": made.headers["etag"]}),
+            ours.admin.change(path, json={"description": "late"}, headers={"If-Match": made.headers["etag"]}),
             "update webhook set description = 'early', version = version + 1 where id = $1",
             UUID(made.json()["id"]),
         )

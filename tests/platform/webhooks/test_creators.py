@@ -45,16 +45,16 @@ class TestWhoeverManagesTheOrganisationAlone:
         _, client = await key_of(ours, app, "Manage:organisation")
         async with client:
             for change in ({"url": f"{receiver.url}/mine"}, {"types": ["bid.placed"]}):
-                assert (await client.patch(path, json=change)).status_code == 403
+                assert (await client.change(path, json=change)).status_code == 403
             assert (await client.post(f"{path}/deliveries/{delivery['id']}/replay")).status_code == 403
             assert (await client.post(f"{path}/secret", json={})).status_code == 403
             for harmless in ({"description": "seen"}, {"enabled": True}):
-                assert (await client.patch(path, json=harmless)).status_code == 200, "it is enabled"
+                assert (await client.change(path, json=harmless)).status_code == 200, "it is enabled"
             webhook_id = UUID(webhook["id"])
             assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id), "its creator stays"
-            assert (await client.patch(path, json={"enabled": False})).status_code == 200
-            assert (await client.patch(path, json={"enabled": True})).status_code == 403
-        assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
+            assert (await client.change(path, json={"enabled": False})).status_code == 200
+            assert (await client.change(path, json={"enabled": True})).status_code == 403
+        assert (await ours.admin.change(path, json={"enabled": True})).status_code == 200
 
 
 class TestAMakerWhoIsGone:
@@ -73,7 +73,7 @@ class TestAMakerWhoIsGone:
                 await asyncio.sleep(0.05)
         assert "no longer a member" in (await ours.admin.get(path)).json()["disabledBecause"]
         assert len(receiver.calls) == 1
-        assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
+        assert (await ours.admin.change(path, json={"enabled": True})).status_code == 200
         await receiver.wait(2)
 
     async def test_leaves_nothing_to_be_tried_again(self, app, people, new_organisation, receiver) -> None:

@@ -39,7 +39,7 @@ class TestACall:
         webhook = await set_up(ours, receiver.url, format="CLOUDEVENTS")
         await happen(app.pool, ours.id, 7)
         await receiver.wait(1)
-        changed = await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"format": "GRIDLOOM"})
+        changed = await ours.admin.change(f"/webhooks/{webhook['id']}", json={"format": "GRIDLOOM"})
         assert (webhook["format"], changed.json()["format"]) == ("CLOUDEVENTS", "GRIDLOOM")
         (delivery,) = await until_state(ours, webhook, "DELIVERED")
         await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
@@ -220,7 +220,7 @@ class TestAReplay:
         webhook = await set_up(ours, receiver.url)
         await happen(app.pool, ours.id)
         (delivery,) = await until_state(ours, webhook, "DELIVERED")
-        await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"enabled": False})
+        await ours.admin.change(f"/webhooks/{webhook['id']}", json={"enabled": False})
         refused = await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
         assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/webhook-disabled")
 
@@ -235,15 +235,15 @@ class TestTheResource:
         assert [one["id"] for one in rest.json()] == [made[2]["id"]]
         path = f"/webhooks/{made[0]['id']}"
         read = await ours.admin.get(path)
-        stale = await ours.admin.patch(path, json={"enabled": False}, headers={"If-Match": '"other"'})
+        stale = await ours.admin.change(path, json={"enabled": False}, headers={"If-Match": '"other"'})
         assert stale.status_code == 412
-        changed = await ours.admin.patch(
+        changed = await ours.admin.change(
             path, json={"types": ["bid.placed", "bid.placed"]}, headers={"If-Match": read.headers["ETag"]}
         )
         assert changed.json()["types"] == ["bid.placed"]
-        unknown = await ours.admin.patch(path, json={"types": ["bid.placed", "nonsense"]})
+        unknown = await ours.admin.change(path, json={"types": ["bid.placed", "nonsense"]})
         assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (400, "/types/1")
-        private = await ours.admin.patch(path, json={"url": "http://10.0.0.1/"})
+        private = await ours.admin.change(path, json={"url": "http://10.0.0.1/"})
         assert private.status_code == 422
         assert (await ours.admin.post(f"{path}/secret", json={})).status_code == 200
         assert (await ours.admin.delete(path)).status_code == 204
@@ -283,7 +283,7 @@ class TestTheResource:
         ):
             answer = await theirs.admin.request(method, f"/webhooks/{webhook['id']}{path}")
             assert answer.status_code == 404, path
-        assert (await theirs.admin.patch(f"/webhooks/{webhook['id']}", json={})).status_code == 404
+        assert (await theirs.admin.change(f"/webhooks/{webhook['id']}", json={})).status_code == 404
         assert (await theirs.admin.post(f"/webhooks/{webhook['id']}/secret", json={})).status_code == 404
 
     async def test_gets_nothing_after_a_grant_was_revoked(self, app, new_organisation, receiver) -> None:

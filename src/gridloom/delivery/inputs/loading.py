@@ -71,21 +71,23 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> LoadedZone
         park.capacity_kwh,
     )
     zone = ZoneInput(
-        first,
-        end,
-        np.array(keys, dtype=np.int64),
-        np.array(backing.battery_keys, dtype=np.int64),
-        powers.power_kw,
-        powers.undelivered_kw,
-        backing.share_of,
-        backing.shares,
-        park.limits,
-        share_energy_changes_kwh(powers.power_kw + powers.undelivered_kw, inputs, backing.share_of, backing.shares),
-        park.capacity_kwh,
-        park.reserves.keys,
-        park.reserves.power_kw,
-        _name_shortfalls(park.reserves.shortfall_keys, backing.battery_keys),
-        park.reserves.shortfall_kw,
+        first=first,
+        end=end,
+        asset_keys=np.array(keys, dtype=np.int64),
+        battery_keys=np.array(backing.battery_keys, dtype=np.int64),
+        power_kw=powers.power_kw,
+        undelivered_kw=powers.undelivered_kw,
+        share_of=backing.share_of,
+        shares=backing.shares,
+        limits=park.limits,
+        share_energy_changes_kwh=share_energy_changes_kwh(
+            powers.power_kw + powers.undelivered_kw, inputs, backing.share_of, backing.shares
+        ),
+        capacity_kwh=park.capacity_kwh,
+        reserve_keys=park.reserves.keys,
+        reserve_kw=park.reserves.power_kw,
+        shortfall_keys=_name_shortfalls(park.reserves.shortfall_keys, backing.battery_keys),
+        shortfall_kw=park.reserves.shortfall_kw,
     )
     return LoadedZone(zone, inputs)
 
@@ -270,24 +272,28 @@ async def _load_limits(
     low_kwh = means.min_soc * available[ENERGY] + reserve_stored_kwh
     high_kwh = means.max_soc * available[ENERGY] - reserve_headroom_kwh
     limits = BatteryLimits(
-        np.maximum(available[CHARGE] - fcr_kw - down_kw, 0.0),
-        np.maximum(available[DISCHARGE] - fcr_kw - up_kw, 0.0),
-        low_kwh,
-        np.maximum(high_kwh, low_kwh),
-        means.charge,
-        means.discharge,
-        await store.read_own_kw(db, keys, first, end),
-        await store.read_drift_kw(db, keys, first, end),
-        reserves.free_charge_kw,
-        reserves.free_discharge_kw,
-        promised_kwh,
-        means.ramp_kw,
-        _find_export_limits(backing, means.daily_cycles * rated, lambda asset: asset.daily_cycle_limit, first, end),
-        _find_export_limits(backing, means.annual_cycles * rated, lambda asset: asset.annual_cycle_limit, first, end),
-        reserve_stored_kwh,
-        reserve_headroom_kwh,
-        np.divide(available[ENERGY], rated, out=np.ones_like(rated), where=rated > 0),
-        np.zeros(count),
+        charge_kw=np.maximum(available[CHARGE] - fcr_kw - down_kw, 0.0),
+        discharge_kw=np.maximum(available[DISCHARGE] - fcr_kw - up_kw, 0.0),
+        low_kwh=low_kwh,
+        high_kwh=np.maximum(high_kwh, low_kwh),
+        charge_efficiency=means.charge,
+        discharge_efficiency=means.discharge,
+        own_kw=await store.read_own_kw(db, keys, first, end),
+        drift_kw=await store.read_drift_kw(db, keys, first, end),
+        free_charge_kw=reserves.free_charge_kw,
+        free_discharge_kw=reserves.free_discharge_kw,
+        promised_kwh=promised_kwh,
+        ramp_kw=means.ramp_kw,
+        daily_export_kwh=_find_export_limits(
+            backing, means.daily_cycles * rated, lambda asset: asset.daily_cycle_limit, first, end
+        ),
+        annual_export_kwh=_find_export_limits(
+            backing, means.annual_cycles * rated, lambda asset: asset.annual_cycle_limit, first, end
+        ),
+        reserve_stored_kwh=reserve_stored_kwh,
+        reserve_headroom_kwh=reserve_headroom_kwh,
+        available_fraction=np.divide(available[ENERGY], rated, out=np.ones_like(rated), where=rated > 0),
+        energy_kwh=np.zeros(count),
     )
     return limits, rated
 

@@ -120,7 +120,7 @@ _INPUT_NAMES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ZonePlan:
     """The current plan of a zone from `first` on: rows are assets, in the order of their keys.
 
@@ -251,7 +251,7 @@ class ZonePlan:
             "exported_kwh": np.zeros((rows, 2)),
             "before_kw": np.zeros(rows),
         }
-        return cls(first, **{name: arrays[name] if name in arrays else missing[name] for name in _PLAN_NAMES})
+        return cls(first=first, **{name: arrays[name] if name in arrays else missing[name] for name in _PLAN_NAMES})
 
     def prepend(self, before: ZonePlan) -> ZonePlan:
         """With the periods of an earlier plan of the same assets and batteries before this one's."""

@@ -21,7 +21,7 @@ from gridloom.platform.database.statement import NamedStatement
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """A run: its window in periods, energies in MWh at the grid."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from hashlib import blake2b
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -158,7 +158,7 @@ async def read_portfolio_markets(
     """
     day, gates = query.delivery_day, request.resources[OrderGates]
     first, end = market_day_periods(day)
-    digest = blake2b(digest_size=12)
+    etags: list[str] = []
     total: list[MarketStage] = []
     async with repeatable_read(request.pool) as db:
         owner = await authorize_organisation(db, request.caller, organisation_id)
@@ -171,7 +171,7 @@ async def read_portfolio_markets(
             if asset is None or asset.first >= end or asset.end <= first:
                 continue
             stages, etag = await _load_stages(db, asset, day, gates, now)
-            digest.update(etag.encode())
+            etags.append(etag)
             for stage in stages:
                 stage.position_kw = spread_position(stage.position_kw, max(first, asset.first), (first, end))
             if total:
@@ -181,7 +181,7 @@ async def read_portfolio_markets(
                 total = stages
     if not total:
         raise NoDeliveryDay(f"No virtual asset of the portfolio lives on {day}.")
-    return Response([_portfolio_view(stage, first) for stage in total], etag=f"{day}-{digest.hexdigest()}")
+    return Response([_portfolio_view(stage, first) for stage in total], etag=entity_tag(portfolio.version, day, *etags))
 
 
 def _portfolio_view(stage: MarketStage, first: int) -> PortfolioStageView:

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from gridloom.kernel.balancing import PRODUCT_OF_BLOCK, Direction, ReserveProduct
+from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import BLOCK_HOURS, PERIOD, block_window, period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
@@ -159,7 +160,7 @@ class Order:
 
     @property
     def etag(self) -> str:
-        return f"{self.id}-{self.version}"
+        return entity_tag(self.version, self.id)
 
     def time_of(self, index: int) -> datetime:
         return datetime.fromtimestamp(0, self.placed_at.tzinfo) + (self.first_period + index) * PERIOD

@@ -46,7 +46,7 @@ class PlanTerms:
     hurdle_eur_mwh: float = HURDLE_EUR_MWH
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PlanTask:
     """Everything that the plan of an asset needs, read.
 
@@ -211,17 +211,17 @@ async def load_plan(
     traded = slice(max(own[0], first) - first, own[1] - first)
     target_kwh = await _find_target(db, state, stage, scope)
     return PlanTask(
-        state,
-        terms,
-        gates.gate(stage, state.day),
-        scope,
-        midnight,
-        traded,
-        target_kwh,
-        prices,
-        spending,
-        reserves,
-        free_programme,
+        state=state,
+        terms=terms,
+        gate=gates.gate(stage, state.day),
+        scope=scope,
+        midnight=midnight,
+        traded=traded,
+        target_kwh=target_kwh,
+        prices=prices,
+        spending=spending,
+        reserves=reserves,
+        free_programme=free_programme,
     )
 
 

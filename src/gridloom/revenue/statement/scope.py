@@ -43,7 +43,7 @@ from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range_of_
 _VOLUME_SOURCES: Final = (FactSource.WHOLESALE, FactSource.AFRR_ENERGY)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Scope:
     """The window of a statement: its market days, the edges of its buckets in periods, and what was read at once."""
 
@@ -154,22 +154,22 @@ async def load_scope(
     )
     helpers = {helper for one in failures.values() for helper in one.taken_over_kw}
     return Scope(
-        frozenset(keys),
-        grid.numbers,
-        edges_s // PERIOD_S,
-        await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
-        tolls,
-        await store.read_ratings(db, keys, as_of),
-        {result.asset_key: result for result in auctions},
-        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
-        await platform_now(db) if as_of is None else as_of,
-        owners,
-        await read_unannounced_cuts(db, keys, first, end, as_of),
-        await read_shortfalls(db, keys, first, end, as_of),
-        failures,
-        settled_from,
-        await read_organisations(db, sorted(helpers)),
-        as_of,
+        keys=frozenset(keys),
+        numbers=grid.numbers,
+        edges=edges_s // PERIOD_S,
+        sheets=await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
+        tolls=tolls,
+        ratings=await store.read_ratings(db, keys, as_of),
+        auctions={result.asset_key: result for result in auctions},
+        imbalance_price_eur_mwh=await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
+        now=await platform_now(db) if as_of is None else as_of,
+        owners=owners,
+        cuts=await read_unannounced_cuts(db, keys, first, end, as_of),
+        unheld=await read_shortfalls(db, keys, first, end, as_of),
+        failures=failures,
+        settled_from=settled_from,
+        organisations=await read_organisations(db, sorted(helpers)),
+        as_of=as_of,
     )
 
 

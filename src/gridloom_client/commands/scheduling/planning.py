@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import Holding, find_virtual
 from gridloom_client.commands.terminal.options import USUAL, AssetName, Confirmed, Options, OwnerName, connect
 from gridloom_client.commands.terminal.plots import plot_lines
-from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.progress import pause, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table, show_lines
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant, service_time
 from gridloom_client.errors import UnprocessableError
@@ -175,7 +174,7 @@ def _wait_for_best(client: Client, found: Holding, window: Window, prices: Mappi
         found.organisation_id, found.id, prices=prices, start=window[0], end=window[1]
     )
     while answer.value.status not in _ENDED and answer.value.id is not None:
-        time.sleep(1)
+        pause(1)
         answer = client.optimisations.get.answer(found.organisation_id, found.id, answer.value.id)
     if answer.value.status == "FAILED":
         raise Misunderstood(f"There is no such schedule: {(answer.value.problem or {}).get('detail', 'it failed')}")

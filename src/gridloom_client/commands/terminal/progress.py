@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
+
+
+def pause(seconds: float) -> None:
+    """Between two looks at work that goes on in the service."""
+    time.sleep(seconds)
 
 
 def count_progress() -> Progress:

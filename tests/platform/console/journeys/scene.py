@@ -30,8 +30,8 @@ class Somebody:
     def put(self, path: str, body: Any) -> Any:
         return _answered(self.client.put(path, json=body))
 
-    def patch(self, path: str, body: Any) -> Any:
-        return _answered(self.client.patch(path, json=body))
+    def change(self, path: str, body: Any) -> Any:
+        return _answered(self.client.request("PATCH", path, json=body))
 
     def get(self, path: str, **query: str) -> Any:
         return _answered(self.client.get(path, params=query))

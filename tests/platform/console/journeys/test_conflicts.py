@@ -195,7 +195,7 @@ class TestTwoPeopleWhoEditOneForm:
             form = tab.page.get_by_role("dialog")
             await form.get_by_label("Hurdle price").fill("1300")
             change = {"hurdlePrice": "1250.00"}
-            await asyncio.to_thread(scene.operator.patch, f"/auctions/{scene.auctions['ahead']}", change)
+            await asyncio.to_thread(scene.operator.change, f"/auctions/{scene.auctions['ahead']}", change)
             await expect(form.get_by_role("status")).to_contain_text("You, in another window, changed Hurdle price")
 
 
@@ -283,4 +283,4 @@ def report_transformer(scene: Scene) -> None:
 def rename_unavailability(scene: Scene, before: str, after: str, *, by: Somebody | None = None) -> None:
     path = f"/physical-assets/{scene.assets['Stade']}/unavailability"
     found = next(one for one in scene.owner.get(path) if one["description"] == before)
-    (by or scene.owner).patch(f"{path}/{found['id']}", {"description": after})
+    (by or scene.owner).change(f"{path}/{found['id']}", {"description": after})
