@@ -134,3 +134,15 @@ async def replace_failures(
 async def read_zone_batteries(db: Database, zone: str) -> list[int]:
     rows = await db.fetch("select asset_key from physical_asset where delivery_zone = $1 order by asset_key", zone)
     return [row["asset_key"] for row in rows]
+
+
+async def read_rerated_keys(db: Database, keys: Sequence[int], end: datetime) -> list[int]:
+    """The batteries whose parameters have changed before an instant."""
+    rows = await fetch_by_keys(
+        db,
+        """select distinct asset_key from physical_asset_parameters
+           where asset_key = any($1::int[]) and version > 1 and valid_from < $2""",
+        list(keys),
+        end,
+    )
+    return sorted(row["asset_key"] for row in rows)
