@@ -1,4 +1,4 @@
-"""Failures of batteries behind several virtual assets, and of batteries that are rated anew: the failed owner's alone."""
+"""Failures of batteries behind several virtual assets, and of batteries rated anew, are the failed owner's alone."""
 
 from __future__ import annotations
 
