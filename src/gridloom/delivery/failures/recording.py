@@ -41,20 +41,22 @@ _DIGITS: Final = 6
 
 @job(ASSESS_FAILURES_JOB, clock="platform")
 async def assess_corrected_periods(run: JobRun) -> None:
-    """Keyed by `zone/first period/end`: final periods of which an outage was recorded, moved or deleted afterwards."""
+    """Keyed by `zone/first period/end`: final periods of which an outage was recorded, moved or deleted afterwards. An
+    outage may begin years before any virtual asset of the zone."""
     zone, low, high = run.key.rsplit("/", 2)
     final = (await zone_store.read_final_until(run.db)).get(zone)
     if final is None:
         return
-    first = max(int(low), await store.read_first_settled_period(run.db))
-    end = min(int(high), final)
+    first, end = max(int(low), await store.read_first_settled_period(run.db)), min(int(high), final)
+    alive = await store.find_first_life(run.db, zone, first, end) if first < end else None
+    if alive is None:
+        return
     now = await platform_now(run.db)
-    if end > first + MAX_PERIODS:
-        key = f"{zone}/{first + MAX_PERIODS}/{end}"
+    if end > alive + MAX_PERIODS:
+        key = f"{zone}/{alive + MAX_PERIODS}/{end}"
         await enqueue(run.db, ASSESS_FAILURES_JOB, key=key, due=now, clock="platform")
-        end = first + MAX_PERIODS
-    if first < end:
-        await record_failures(run.db, zone, first, end, now)
+        end = alive + MAX_PERIODS
+    await record_failures(run.db, zone, alive, end, now)
 
 
 async def record_failures_if_any(
