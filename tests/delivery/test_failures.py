@@ -209,7 +209,10 @@ class TestABatteryThatFails:
         assert (await zone.lines(1, 16))["SUBSTITUTION", failed] == Decimal("40.00")
         assert "AVAILABILITY" not in {name for name, _ in await zone.lines(None, 16)}, "the holder has lost nothing"
 
-    @pytest.mark.parametrize(("change", "second"), [("delete", "-12.50"), ("move", "-12.50"), ("record another", "0")])
+    @pytest.mark.parametrize(
+        ("change", "second"),
+        [("delete", "-12.50"), ("move", "-12.50"), ("record another", "0"), ("record one of decades", "0")],
+    )
     async def test_is_settled_as_a_late_correction_says(self, zone: Zone, change: str, second: str) -> None:
         """What no failure explains is shared; one that gave its fair part has not failed, whatever is recorded."""
         await zone.yard.schedule(zone.virtual, [2000.0])
@@ -225,7 +228,7 @@ class TestABatteryThatFails:
             span = {"start": wire(zone.at(2)), "end": wire(zone.at(3))}
             await sent(await client.change(path, json=span))
         else:
-            await zone.lose(1, 0, 1)
+            await zone.lose(1, 0 if change == "record another" else -_DECADES, 1)
         await zone.advance(5)
         assert (await zone.lines(0, 1))[imbalance] == Decimal("-25.00") - Decimal(second)
         assert (await zone.lines(1, 1)).get(imbalance, Decimal(0)) == Decimal(second)
@@ -286,6 +289,8 @@ class TestABatteryThatFails:
 
 
 _PAID = ("AVAILABILITY", "SUBSTITUTION")
+_DECADES = 30 * 365 * 96
+"""Quarter-hours, of which only those of virtual assets are assessed."""
 
 
 class TestEnergyThatIsMissing:

@@ -43,6 +43,7 @@ async def test_days_over_a_clock_change_keep_every_promise_of_dispatch(fresh_app
         "IMBALANCE",
         "TOLLING",
         "AVAILABILITY",
+        "SUBSTITUTION",
         "FCR",
         "RESERVE_SHORTFALL",
     } <= found.lines.keys()

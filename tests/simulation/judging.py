@@ -19,9 +19,11 @@ MOVING_WINDOWS = frozenset(
         "readParameters",
         "readVirtualAsset",
         "readAuction",
+        "readAssetMarkets",
+        "readPortfolioMarkets",
     }
 )
-"""Their ETag is the version that a change is compared with; what they show also moves with the clock."""
+"""Their ETag is the version that a change is compared with; what they show moves with the clock, or awards, too."""
 KEEP_THEIR_ID = frozenset({"reviseNotification"})
 
 

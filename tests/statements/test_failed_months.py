@@ -16,6 +16,7 @@ import pytest
 from tests.database_server import server_url, url_of
 from tests.delivery.test_failures import Zone, sent, zone_of
 from tests.people import OrganisationUnderTest
+from tests.virtual_assets.conftest import wire
 
 from gridloom.commands import cli
 from gridloom.kernel.market_time import market_day_window, period_number
@@ -112,7 +113,7 @@ class TestAnUpgrade:
         await _undo_migration(zone)
         database = url_of(server_url(), await pool.fetchval("select current_database()"))
         connection = await asyncpg.connect(database)
-        assert await migrate(connection) == ["0640_settled_once"]
+        assert await migrate(connection) == ["0640_settled_once", "0810_settle_all_open_months"]
         await connection.close()
         await zone.advance(FIRST_OF_FEBRUARY + 3)
         assert [await read(one, JANUARY) for one in (*zone.owners, zone.yard.trader)] == issued
@@ -127,6 +128,26 @@ class TestAnUpgrade:
             (str(failed.id), FEBRUARY, "IMBALANCE", "-12.50"),
             (str(other.id), FEBRUARY, "IMBALANCE", "12.50"),
         }
+
+    async def test_settles_open_months_however_long_ago_they_were(self, zone: Zone) -> None:
+        """Of a platform that has issued nothing: a cut of 75 days ago, while another virtual asset lives on."""
+        pool, days = zone.yard.edge.pool, 75
+        await zone.yard.virtual(await zone.yard.battery(), end=wire(zone.at(days * 96)))
+        await pool.execute("update failures_settled set first_period = $1", NEVER)
+        await zone.yard.schedule(zone.virtual, [1000.0])
+        await zone.lose(0, 0, 1)
+        await zone.advance(2)
+        await zone.publish(2)
+        await _cut_as_before(zone, 0)
+        await zone.advance(days * 96 - 8)
+        await _undo_migration(zone)
+        connection = await asyncpg.connect(url_of(server_url(), await pool.fetchval("select current_database()")))
+        await migrate(connection)
+        await connection.close()
+        await zone.advance(days * 96 - 4)
+        found = [(await sums(one, JANUARY)).get(("IMBALANCE", JANUARY)) for one in zone.owners[:1]]
+        assert found == [Decimal("-25.00")]
+        assert not await _list_months(zone.owners[1], JANUARY), "the other one owes nothing"
 
 
 async def _list_months(organisation: OrganisationUnderTest, month: str) -> list[Any]:
@@ -150,5 +171,5 @@ async def _undo_migration(zone: Zone) -> None:
     await zone.yard.edge.pool.execute(
         """alter table schedule_adjustment drop column scheduled_kw;
            drop table virtual_reach, battery_failure, failures_settled;
-           delete from schema_migration where name like '0640%'"""
+           delete from schema_migration where name similar to '(0640|0810)%'"""
     )

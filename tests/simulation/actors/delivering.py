@@ -80,7 +80,8 @@ def allocate_alike(world: World, pick: Pick) -> Request | None:
 @action(weight=0, is_sought=False)
 def allocate_shared(world: World, pick: Pick) -> Request | None:
     """All the power of one battery, or of two, or half of it; with their efficiencies, from tomorrow on."""
-    behind = list(world.batteries.values())[len(world.virtuals) % 2 :][: pick.one_of(2, 2, 1)]
+    within = [one for one in world.batteries.values() if one.zone == ZONES[0]]
+    behind = within[len(world.virtuals) % 2 :][: pick.one_of(2, 2, 1)]
     if not behind or len(world.virtuals) >= MAX_VIRTUALS:
         return None
     day = berlin_day(world.now) + timedelta(days=1)

@@ -2,6 +2,7 @@
 
 A battery fails in a quarter-hour by what of its fair part it could not have given with its available power and, at its
 fair energy (Σ share × virtual energy, times available ÷ rated energy), within its limits; not where it gave that part.
+Where a virtual asset was cut to what its batteries had left, that explains the cut, whatever netting leaves of parts.
 """
 
 from __future__ import annotations
@@ -107,16 +108,41 @@ def _sum_undelivered(known: ZoneQuarter, sign: int) -> float:
 
 
 def _divide(world: World, known: ZoneQuarter, failed: dict[str, float], sign: int, found: Failure) -> None:
-    """Among the batteries that failed, by how much; what no failure explains is the owners', by share."""
-    owed, total = _sum_undelivered(known, sign), sum(failed.values())
-    explained = min(owed, total)
-    for name, power in failed.items():
-        if total:
-            found.missed[name] += sign * explained * power / total
-    rest = (owed - explained) / owed if owed else 0.0
-    for virtual, share, name in _list_shares(world, known):
-        part = rest if sign * known.counted[virtual] > 0 else 1.0
-        found.missed[name] += share * part * known.undelivered[virtual]
+    """Among the batteries that failed, by how much, then among those that cut virtual assets lacked power of, by how
+    much more; what neither explains is the owners', by share."""
+    for side, short in ((sign, failed), (-sign, dict.fromkeys(failed, 0.0))):
+        undelivered = {name: power for name, power in known.undelivered.items() if side * known.counted[name] > 0}
+        owed, total = sum(map(abs, undelivered.values())), sum(short.values())
+        if owed < SLACK_KW:
+            continue
+        lacked = dict.fromkeys(failed, 0.0)
+        for name, power in undelivered.items():
+            for battery, more in _find_lacked(world, known, name, abs(power)).items():
+                lacked[battery] += more
+        more = {name: max(0.0, power - short[name]) for name, power in lacked.items()}
+        left = max(0.0, owed - total)
+        explained = min(left, sum(more.values()))
+        for name in failed:
+            part = min(owed, total) * short[name] / total if total else 0.0
+            part += explained * more[name] / sum(more.values()) if explained else 0.0
+            found.missed[name] += side * part
+        for virtual, share, name in _list_shares(world, known):
+            found.missed[name] += share * undelivered.get(virtual, 0.0) * (left - explained) / owed
+
+
+def _find_lacked(world: World, known: ZoneQuarter, name: str, undelivered: float) -> dict[str, float]:
+    """What a virtual asset lacks of the power of each of its batteries, as far as it was cut for that."""
+    virtual, asked = world.virtuals[name], abs(known.counted[name])
+    way = "discharge" if known.counted[name] > 0 else "charge"
+    lacking = {
+        battery: float(share)
+        * (asked - float(getattr(virtual, way) * getattr(left_of(world, [(battery, Fraction(1))], known.quarter), way)))
+        for battery, share in virtual.backing
+    }
+    cut = min(undelivered, sum(lacking.values()))
+    lacking = {battery: max(0.0, power) for battery, power in lacking.items()}
+    total = sum(lacking.values())
+    return {battery: cut * power / total for battery, power in lacking.items()} if cut > SLACK_KW else {}
 
 
 def _find_substitutes(

@@ -25,7 +25,8 @@ class ZoneDelivery:
 
     `counted_kw` is what counts as delivered by each virtual asset, `undelivered_kw` what of it was not. `store_kwh` is
     the energy of each in its virtual store at the start of each period, `promised_kwh` the same capacity; zero while it
-    does not live. `given_kw` is what each battery was dispatched for virtual assets.
+    does not live. `given_kw` is what each battery was dispatched for virtual assets. `left_kw` has, in the order of
+    `share_of`, what a virtual asset that was cut would have left if all of it stood on that one battery.
     """
 
     first: int
@@ -36,6 +37,7 @@ class ZoneDelivery:
     shares: Floats
     limits: BatteryLimits
     given_kw: Floats
+    left_kw: Floats
     pools: list[ReservePool]
 
 

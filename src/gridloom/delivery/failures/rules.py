@@ -2,6 +2,9 @@
 
 A battery fails by what of its fair part it could not have given with its available power and, at its fair energy,
 within its limits. Its fair energy is Σ share × virtual energy, times the available part of its energy capacity.
+
+A virtual asset that was cut to what its batteries had left owes that to those that lacked power, also where netting has
+made fair parts smaller than the cut.
 """
 
 from __future__ import annotations
@@ -30,10 +33,11 @@ def find_failures(zone: ZoneDelivery) -> Failures:
     parts = _find_fair_parts(zone)
     failed_kw = np.maximum(parts.fair_kw - np.maximum(_find_possible_kw(zone, parts), parts.given_kw), 0.0)
     failed_kw[failed_kw < POWER_TOLERANCE_KW] = 0.0
-    of_net_kw = _sum_side_kw(zone, parts.is_export)
-    missed_kw = _divide_undelivered(zone, failed_kw, of_net_kw, parts.is_export)
+    undelivered_kw = _sum_side_kw(zone, parts.is_export)
+    missed_kw = _divide_side(zone, failed_kw, parts.is_export)
+    missed_kw += _divide_side(zone, np.zeros_like(failed_kw), ~parts.is_export)
     taken_over: dict[tuple[int, int], Floats] = {}
-    still_given_kw = np.maximum(failed_kw.sum(axis=0) - np.abs(of_net_kw), 0.0)
+    still_given_kw = np.maximum(failed_kw.sum(axis=0) - undelivered_kw, 0.0)
     extra_kw = np.maximum(parts.given_kw - parts.fair_kw, 0.0)
     _add_taken_over(taken_over, failed_kw, extra_kw, still_given_kw)
     short_kw = failed_kw.copy()
@@ -66,20 +70,43 @@ def _find_possible_kw(zone: ZoneDelivery, parts: _FairParts) -> Floats:
 
 
 def _sum_side_kw(zone: ZoneDelivery, is_export: Mask) -> Floats:
-    """Undelivered power of the virtual assets on the side of the net, signed."""
-    is_of_side = np.where(is_export, zone.counted_kw > 0, zone.counted_kw < 0)
-    return np.asarray(np.where(is_of_side, zone.undelivered_kw, 0.0).sum(axis=0))
+    """Undelivered power of the virtual assets that export, or import."""
+    return np.asarray(np.abs(_select_side(zone, is_export)).sum(axis=0))
 
 
-def _divide_undelivered(zone: ZoneDelivery, failed_kw: Floats, of_net_kw: Floats, is_export: Mask) -> Floats:
-    """Undelivered power is divided among the batteries that failed, by how much; the rest is the owners', by share."""
-    total_kw, owed_kw = failed_kw.sum(axis=0), np.abs(of_net_kw)
-    explained_kw = np.minimum(total_kw, owed_kw)
-    part = np.divide(explained_kw, total_kw, out=np.zeros_like(total_kw), where=total_kw > 0)
-    missed_kw = np.sign(of_net_kw) * failed_kw * part
-    rest = np.divide(owed_kw - explained_kw, owed_kw, out=np.zeros_like(owed_kw), where=owed_kw > 0)
+def _select_side(zone: ZoneDelivery, is_export: Mask) -> Floats:
     is_of_side = np.where(is_export, zone.counted_kw > 0, zone.counted_kw < 0)
-    return np.asarray(missed_kw + _sum_shares(zone, zone.undelivered_kw * np.where(is_of_side, rest, 1.0)))
+    return np.where(is_of_side, zone.undelivered_kw, 0.0)
+
+
+def _divide_side(zone: ZoneDelivery, failed_kw: Floats, is_export: Mask) -> Floats:
+    """Undelivered power of one side is divided among the batteries that failed, by how much, then among those that
+    virtual assets lacked power of, by how much beyond that; what neither explains is the owners', by share."""
+    asset_kw = _select_side(zone, is_export)
+    owed_kw, total_kw = np.abs(asset_kw).sum(axis=0), failed_kw.sum(axis=0)
+    found_kw = failed_kw * _divide_or_zero(np.minimum(total_kw, owed_kw), total_kw)
+    left_kw = np.maximum(owed_kw - total_kw, 0.0)
+    lacked_kw = np.maximum(_find_lacked_kw(zone, asset_kw) - failed_kw, 0.0)
+    total_kw = lacked_kw.sum(axis=0)
+    explained_kw = np.minimum(total_kw, left_kw)
+    found_kw += lacked_kw * _divide_or_zero(explained_kw, total_kw)
+    by_share_kw = _sum_shares(zone, asset_kw * _divide_or_zero(left_kw - explained_kw, owed_kw))
+    return np.asarray(np.where(is_export, found_kw, -found_kw) + by_share_kw)
+
+
+def _find_lacked_kw(zone: ZoneDelivery, asset_kw: Floats) -> Floats:
+    """By battery, the power that virtual assets lacked of it, as far as they were cut for that."""
+    assets, batteries = zone.share_of[:, 0], zone.share_of[:, 1]
+    lacking_kw = zone.shares[:, None] * (np.abs(zone.counted_kw)[assets] - zone.left_kw)
+    cut_kw = np.clip(sum_rows(lacking_kw, assets, len(asset_kw)), 0.0, np.abs(asset_kw))
+    cut_kw[cut_kw < POWER_TOLERANCE_KW] = 0.0
+    lacking_kw = np.maximum(lacking_kw, 0.0)
+    part = _divide_or_zero(cut_kw, sum_rows(lacking_kw, assets, len(asset_kw)))
+    return sum_rows(lacking_kw * part[assets], batteries, zone.limits.shape[0])
+
+
+def _divide_or_zero(parts: Floats, wholes: Floats) -> Floats:
+    return np.divide(parts, wholes, out=np.zeros_like(wholes), where=wholes > 0)
 
 
 def _add_reserves(taken_over: dict[tuple[int, int], Floats], pool: ReservePool) -> Floats:

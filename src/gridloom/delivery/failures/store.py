@@ -8,6 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.market_calendar import Floats
 from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
@@ -134,3 +135,26 @@ async def replace_failures(
 async def read_zone_batteries(db: Database, zone: str) -> list[int]:
     rows = await db.fetch("select asset_key from physical_asset where delivery_zone = $1 order by asset_key", zone)
     return [row["asset_key"] for row in rows]
+
+
+async def read_rerated_keys(db: Database, keys: Sequence[int], end: datetime) -> list[int]:
+    """The batteries whose parameters have changed before an instant."""
+    rows = await fetch_by_keys(
+        db,
+        """select distinct asset_key from physical_asset_parameters
+           where asset_key = any($1::int[]) and version > 1 and valid_from < $2""",
+        list(keys),
+        end,
+    )
+    return sorted(row["asset_key"] for row in rows)
+
+
+async def find_first_life(db: Database, zone: str, first: int, end: int) -> int | None:
+    """The first of the periods [first, end) in which a virtual asset of the zone lives; None where none does."""
+    since: datetime | None = await db.fetchval(
+        "select min(start_at) from virtual_asset where delivery_zone = $1 and end_at > $2 and start_at < $3",
+        zone,
+        period_start(first),
+        period_start(end),
+    )
+    return None if since is None else max(first, period_number(since))

@@ -12,14 +12,14 @@ import numpy as np
 import structlog
 
 from gridloom.delivery.dispatch.store import read_asset_ids
-from gridloom.delivery.failures.recording import record_failures_if_any
+from gridloom.delivery.failures.recording import find_first_short_period, record_failures_if_any
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import KIND_OF_CODE
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.netting import net, net_off_units, subtract_unserved
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.store import UnheldReserve
-from gridloom.kernel.market_time import market_day_of, period_number, period_start
+from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 from gridloom.platform.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_error
@@ -106,14 +106,12 @@ async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) ->
 
 
 async def find_next_fact_period(db: Database, plan: ZonePlan, first: int) -> int | None:
-    """The first period from there on that records anything when it becomes final: facts, or what an outage did."""
+    """The first period from there on that records anything when it becomes final: facts, or what a battery lacked."""
     found = _find_planned_fact_period(plan, first)
     if first >= plan.end:
         return found
-    span = period_start(first), period_start(plan.end)
-    outages = await read_recorded_outages(db, plan.battery_keys.tolist(), *span)
-    periods = [max(first, period_number(one.outage.start)) for one in outages]
-    return min([*periods, *([] if found is None else [found])], default=None)
+    short = await find_first_short_period(db, plan.battery_keys.tolist(), first, plan.end)
+    return min((period for period in (found, short) if period is not None), default=None)
 
 
 def _find_planned_fact_period(plan: ZonePlan, first: int) -> int | None:

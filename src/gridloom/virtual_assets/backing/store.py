@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from gridloom.capacity.availability import CapacityOutage
+from gridloom.capacity.availability import CapacityOutage, Rating
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
@@ -95,6 +95,31 @@ async def read_recorded_outages(
         end,
     )
     return [RecordedOutage(row["asset_key"], read_row(CapacityOutage, row), row["recorded_at"]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRating:
+    """A rating of a battery, and when it was recorded; of two from the same instant the later one holds."""
+
+    asset_key: int
+    rating: Rating
+    recorded_at: datetime
+
+
+async def read_recorded_ratings(db: Database, keys: Collection[int], end: datetime) -> list[RecordedRating]:
+    """In the order in which they were recorded."""
+    rows = await fetch_by_keys(
+        db,
+        """select asset_key, valid_from, rated_charge_power_kw as charge_power_kw,
+                  rated_discharge_power_kw as discharge_power_kw, energy_capacity_kwh as energy_kwh, fcr_limit_ratio,
+                  charge_efficiency, discharge_efficiency, max_state_of_charge - min_state_of_charge as usable_share,
+                  recorded_at
+           from physical_asset_parameters where asset_key = any($1::int[]) and valid_from < $2
+           order by asset_key, version""",
+        list(keys),
+        end,
+    )
+    return [RecordedRating(row["asset_key"], read_row(Rating, row), row["recorded_at"]) for row in rows]
 
 
 async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:
