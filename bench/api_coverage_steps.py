@@ -402,21 +402,45 @@ def trade_by_orders(world: Survey) -> None:
     order = world.call("readOrder", by="trader", orderID=executed, organisationID=world.ids["trader"])
     trades = [{**volume, "price": 60} for volume in order["volumes"]]
     world.call("recordOrderResults", [{"orderID": executed, "executed": True, "trades": trades}])
+    trade_on_schedule(world, of)
+    sell_reserves(world, of)
     cancelled = place_order(world, of, "IDA1", midnight(6) + 8 * QUARTER)
     world.call("cancelOrder", by="trader", orderID=cancelled, organisationID=world.ids["trader"])
     world.call("listOrders", by="trader", query=ahead, organisationID=world.ids["trader"])
 
 
-def place_order(world: Survey, of: dict[str, Any], stage: str, begins: datetime) -> str:
-    """Buy half a megawatt for a quarter-hour."""
-    world.call("readAssetMarkets", by="trader", query={"delivery-day": day(6)}, **of)
+def trade_on_schedule(world: Survey, of: dict[str, Any]) -> None:
+    """An executed order that puts its position into the schedule."""
+    applied = place_order(world, of, "DAY_AHEAD", midnight(8), days=8, apply=True)
+    order = world.call("readOrder", by="trader", orderID=applied, organisationID=world.ids["trader"])
+    trades = [{**volume, "price": 60} for volume in order["volumes"]]
+    [result] = world.call("recordOrderResults", [{"orderID": applied, "executed": True, "trades": trades}])
+    assert result["applied"], result
+
+
+def sell_reserves(world: Survey, of: dict[str, Any]) -> None:
+    """Both tenders: awarded in part, carved out, and corrected."""
+    for stage, product, price in (("FCR", "NEGPOS_08_12", {}), ("AFRR", "POS_12_16", {"energyPrice": 180})):
+        offer = {"product": product, "capacity": 500, "capacityPrice": 20, **price}
+        sold = place_order(world, of, stage, None, days=7, reserves=[offer])
+        for capacity in (500, 300):
+            award = {"product": product, "acceptedCapacity": capacity, "price": 20}
+            given = {"orderID": sold, "executed": True, "reserves": [award], "correction": capacity < 500}
+            world.call("recordOrderResults", [given])
+
+
+def place_order(
+    world: Survey, of: dict[str, Any], stage: str, begins: datetime | None, *, days: int = 6, **more: Any
+) -> str:
+    """Buy half a megawatt for a quarter-hour, or what else is said."""
+    world.call("readAssetMarkets", by="trader", query={"delivery-day": day(days)}, **of)
     asked = {
         "virtualAssetID": of["virtualAssetID"],
         "ifMatch": world.ids["ETag"],
         "stage": stage,
-        "deliveryDay": day(6),
-        "schedule": flat(begins, 1, -500),
-        "atAnyPrice": True,
+        "deliveryDay": day(days),
+        **({} if begins is None else {"schedule": flat(begins, 1, -500), "atAnyPrice": True}),
+        **more,
     }
     return str(world.call("createOrders", [asked], by="trader", organisationID=of["organisationID"])[0]["id"])
 

@@ -51,7 +51,7 @@ def _service_bytes(scene: Scene) -> int:
     return held
 
 
-def _compare_both(scene: Scene, name: str, attack: Callable[[], Any]) -> list[Seen]:
+def compare_both(scene: Scene, name: str, attack: Callable[[], Any]) -> list[Seen]:
     """A read and a write of the other organisation, and the most memory that the service took meanwhile."""
     most = 0
 
@@ -85,10 +85,10 @@ def _password_requests(scene: Scene) -> list[Callable[[], int]]:
     def change() -> int:
         return ask(address, rivals.attacker.client.token, "POST", "/auth/password", json.dumps(own).encode())
 
-    return [accept, _patient(change)]
+    return [accept, make_patient(change)]
 
 
-def _patient(request: Callable[[], int]) -> Callable[[], int]:
+def make_patient(request: Callable[[], int]) -> Callable[[], int]:
     """One that waits a moment where it is beyond its share."""
 
     def ask_again() -> int:
@@ -102,7 +102,7 @@ def _patient(request: Callable[[], int]) -> Callable[[], int]:
 
 def strong_passwords(scene: Scene) -> list[Seen]:
     requests = _password_requests(scene)
-    return _compare_both(scene, "1 12 connections with passwords", lambda: flood(12, *requests))
+    return compare_both(scene, "1 12 connections with passwords", lambda: flood(12, *requests))
 
 
 def _large_reads(rivals: Rivals) -> list[str]:
@@ -121,7 +121,7 @@ def _large_reads(rivals: Rivals) -> list[str]:
 
 def _read_requests(scene: Scene, paths: Sequence[str]) -> list[Callable[[], int]]:
     address, token = scene.harness.address, find_rivals(scene).attacker.client.token
-    return [_patient(partial(ask, address, token, "GET", path)) for path in paths]
+    return [make_patient(partial(ask, address, token, "GET", path)) for path in paths]
 
 
 def large_reads(scene: Scene) -> list[Seen]:
@@ -132,10 +132,10 @@ def large_reads(scene: Scene) -> list[Seen]:
         return lambda: flood(connections, *_read_requests(scene, paths))
 
     found = [
-        *_compare_both(scene, "2 12 of commitments", attack(paths[0], connections=12)),
-        *_compare_both(scene, "2 16 of performance", attack(paths[1], connections=16)),
-        *_compare_both(scene, "2 60 of statements", attack(paths[3], connections=60)),
-        *_compare_both(scene, "2 24 of all of them", attack(*paths, connections=24)),
+        *compare_both(scene, "2 12 of commitments", attack(paths[0], connections=12)),
+        *compare_both(scene, "2 16 of performance", attack(paths[1], connections=16)),
+        *compare_both(scene, "2 60 of statements", attack(paths[3], connections=60)),
+        *compare_both(scene, "2 24 of all of them", attack(*paths, connections=24)),
     ]
     endless = paths[0].split("end=")[0] + "end=2199-01-01T00:00:00Z"
     status = ask(scene.harness.address, rivals.attacker.client.token, "GET", endless)
@@ -168,7 +168,7 @@ def _unread(scene: Scene) -> Iterator[Counter[int]]:
 
 
 def unread_answers(scene: Scene) -> list[Seen]:
-    return _compare_both(scene, "3 50 readers that read nothing", lambda: _unread(scene))
+    return compare_both(scene, "3 50 readers that read nothing", lambda: _unread(scene))
 
 
 def all_together(scene: Scene) -> list[Seen]:
@@ -179,7 +179,7 @@ def all_together(scene: Scene) -> list[Seen]:
     requests = [
         *_password_requests(scene),
         *_read_requests(scene, _large_reads(rivals)),
-        _patient(partial(ask, scene.harness.address, token, "POST", path, body)),
+        make_patient(partial(ask, scene.harness.address, token, "POST", path, body)),
     ]
 
     @contextmanager
@@ -187,7 +187,7 @@ def all_together(scene: Scene) -> list[Seen]:
         with _unread(scene), flood(7 * len(requests), *requests) as fared:
             yield fared
 
-    return _compare_both(scene, "1 to 6 at once", attack)
+    return compare_both(scene, "1 to 6 at once", attack)
 
 
 def many_invitations(scene: Scene) -> list[Seen]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
-from bench import attack_reads, attack_shares
+from bench import attack_markets, attack_reads, attack_shares
 from bench.attack_bodies import accepted_formats, damaged_bodies, heavy_bodies
 from bench.attack_harness import ASSET, Probe, Scene, Seen, log_of, print_table, write_table
 from bench.harness import PASSWORD, USERNAME, Options, running
@@ -175,6 +175,10 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "large-reads": attack_reads.large_reads,
     "unread-answers": attack_reads.unread_answers,
     "together": attack_reads.all_together,
+    "orders": attack_markets.refused_orders,
+    "plans": attack_markets.plans_and_benchmarks,
+    "workbooks": attack_markets.workbooks,
+    "lines": attack_markets.line_protocol,
     "invitations": attack_reads.many_invitations,
     "memory": memory_after,
     "reset": attack_reads.reset_under_load,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import subprocess
@@ -46,6 +47,13 @@ class TestData:
         assert not print_followed(self.ROWS[0], Options(), is_first=True)
         with pytest.raises(Misunderstood, match="no end"):
             print_followed(self.ROWS[0], Options(output="parquet"), is_first=True)
+
+
+    @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+    def test_has_no_formula_in_its_texts(self, capsys: pytest.CaptureFixture[str], start: str):
+        assert print_data([{"name": f"{start}cmd", "power": -1.5}], Options(output="csv"))
+        [row] = csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))
+        assert row == {"name": f"'{start}cmd", "power": "-1.5"}
 
 
 class TestADay:

@@ -52,6 +52,10 @@ class TestProblem:
         assert module.IdempotencyInProgress().headers == {"Retry-After": "1"}
         assert module.MethodNotAllowed("No.", allow=["GET", "HEAD"]).headers == {"Allow": "GET, HEAD"}
 
+    def test_quotes_no_more_than_4000_characters(self):
+        document = BadRequest.at("/kind", "Unknown value " + "x" * 10**6).document()
+        assert [len(text) for text in (document["detail"], document["errors"][0]["detail"])] == [4001, 4001]
+
     def test_needs_a_status_and_a_title(self):
         with pytest.raises(AssertionError, match="no status"):
             type("Nameless", (Problem,), {})

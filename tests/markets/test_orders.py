@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from tests.assets import pointers
 from tests.concurrency import await_blocked
+from tests.conftest import migrated_database, running
 from tests.emitted import events_of
 from tests.markets.conftest import desk_of, open_day, set_clock
 from tests.people import client_of
@@ -16,6 +18,7 @@ from tests.virtual_assets.test_conflicts import lose
 
 from gridloom.kernel.market_stages import Stage, gate_of
 from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.shares import ShareLimits
 
 
 def kind_of(answer):
@@ -170,6 +173,27 @@ class TestARefusedOrder:
         desk, other = await make_desk(), await make_desk()
         answer = await desk.post(await other.order("DAY_AHEAD", {0: 100}))
         assert (*kind_of(answer), pointers(answer)) == (422, "unknown-virtual-asset", ["/0/virtualAssetID"])
+
+
+class TestManyOrders:
+    async def test_take_a_place_of_their_organisations_computations_and_a_few_none(self, settings):
+        limits = ShareLimits(computations_running=1, computations_waiting=0)
+        async with (
+            migrated_database() as url,
+            running(replace(settings, database_url=url, shares=limits)) as service,
+            desk_of(service, open_day()) as desk,
+        ):
+            days = [str(desk.day + timedelta(days=after)) for after in range(2)]
+            order = await desk.order("DAY_AHEAD", {0: 100})
+            many = [{**order, "deliveryDay": day, "stage": stage} for day in days for stage in ("IDA1", "IDA2", "IDA3")]
+            answers = await asyncio.gather(*(desk.post(*many) for _ in range(4)))
+            refused = [answer for answer in answers if answer.status_code == 429]
+            assert 1 <= len(refused) < 4, [answer.text for answer in answers]
+            assert {(kind_of(answer)[1], answer.json()["share"]) for answer in refused} == {
+                ("share-exceeded", "computations")
+            }
+            answers = await asyncio.gather(*(desk.post(*many[:5]) for _ in range(4)))
+            assert 429 not in {answer.status_code for answer in answers}
 
 
 class TestTheGate:

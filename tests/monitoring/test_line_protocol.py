@@ -55,6 +55,7 @@ FAULTY = [
     "m,asset=a value",
     "m value=1",
     "m,asset= value=1",
+    f"m,asset={'x' * 201} value=1",
     'm,asset=a text="open',
     "m,asset=a value=1 2 3",
     "\\",

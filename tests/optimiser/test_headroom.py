@@ -8,11 +8,16 @@ from datetime import datetime
 from typing import Any
 
 import httpx2
+import numpy as np
 from tests.optimiser.test_proposals import random_battery
 from tests.people import People
 from tests.virtual_assets.conftest import QUARTER, Battery, wire
 
+from gridloom.optimiser.headroom.formulas import HeadroomFinder
+from gridloom.optimiser.limits import plain_reasons
 from gridloom.platform.http.application import Application
+from gridloom.virtual_assets.energy.projection import ProjectionInput, project
+from gridloom.virtual_assets.model import Efficiency
 
 
 async def read_headroom(battery: Battery, **window: str) -> list[Any]:
@@ -78,3 +83,33 @@ class TestTheHeadroom:
             f"{battery.url}/headroom", params={"start": "2020-01-01T00:00:00Z", "end": "2019-01-01T00:00:00Z"}
         )
         assert long.status_code == 400
+
+
+class TestTryingOut:
+    def test_asks_six_times_for_a_quarter_hour_where_what_was_computed_is_right(self) -> None:
+        """Each time projects the whole life, and a week has 672 quarter-hours."""
+        count, limit_kw = 96, np.full((1, 96), 8000.0)
+        inputs = ProjectionInput(
+            np.zeros((1, count)), limit_kw, limit_kw, np.zeros(count), np.full(count, 2000.0), 1000.0, 2000.0,
+            Efficiency(1.0, 1.0),
+        )  # fmt: skip
+        tried_kw = []
+
+        def accepts(_: int, power_kw: float) -> bool:
+            tried_kw.append(power_kw)
+            return abs(power_kw) <= 4000
+
+        found = HeadroomFinder(inputs, project(inputs), plain_reasons(count), accepts).find(5)
+        assert (found.up_kw, found.down_kw) == (4000.0, 4000.0)
+        assert tried_kw == [8000, 4001, 4000, -8000, -4001, -4000]
+
+    def test_comes_within_a_kilowatt_of_what_was_computed_too_high(self) -> None:
+        count, limit_kw = 4, np.full((1, 4), 8000.0)
+        inputs = ProjectionInput(
+            np.zeros((1, count)), limit_kw, limit_kw, np.zeros(count), np.full(count, 2000.0), 1000.0, 2000.0,
+            Efficiency(1.0, 1.0),
+        )  # fmt: skip
+        found = HeadroomFinder(inputs, project(inputs), plain_reasons(count), lambda _, kw: -5000.3 <= kw <= 1234.5)
+        one = found.find(0)
+        assert 1233.5 < one.up_kw <= 1234.5
+        assert 4999.3 < one.down_kw <= 5000.3

@@ -94,16 +94,16 @@ def upgrade_report() -> None:
         gridloom upgrade-report
         gridloom upgrade-report > changes.csv
     """
-    import csv
-
     from gridloom.commands.operator import report_upgrade
+    from gridloom.platform.http.responses import CSV
+    from gridloom.platform.http.spreadsheets import write_csv
 
-    changes = report_upgrade(_read_settings())
-    writer = csv.writer(sys.stdout)
-    writer.writerow(("organisation", "organisationID", "month", "line", "before", "after", "change"))
-    for one in changes:
-        row = (one.organisation_name, one.organisation_id, one.month, one.line, one.before, one.after, one.change)
-        writer.writerow(row)
+    names = ("organisation", "organisationID", "month", "line", "before", "after", "change")
+    rows = [
+        (one.organisation_name, one.organisation_id, one.month, one.line, one.before, one.after, one.change)
+        for one in report_upgrade(_read_settings())
+    ]
+    sys.stdout.write(write_csv([names, *rows], CSV).decode())
 
 
 @app.command(group="Running the platform")

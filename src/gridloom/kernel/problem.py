@@ -15,6 +15,8 @@ from typing import ClassVar, Final, Self
 from gridloom.kernel.figures import Figure, figures_of
 
 DOCUMENTATION_ROOT: Final = "/docs/problems/"
+MAX_TEXT: Final = 4000
+"""Characters of a sentence: what a request holds is quoted in some, however long it is."""
 _STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "figures", "instance", "requestId", "errors"})
 
 
@@ -29,6 +31,10 @@ class FieldError:
     def __post_init__(self) -> None:
         object.__setattr__(self, "figures", self.figures or figures_of(self.detail))
         object.__setattr__(self, "detail", str(self.detail))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
 def _figures_member(figures: Sequence[Figure]) -> dict[str, object]:
@@ -84,14 +90,14 @@ class Problem(Exception):
         """The body of the answer; what is unknown or empty is left out."""
         body: dict[str, object] = {"type": self.type, "title": self.title, "status": self.status}
         if self.detail:
-            body |= {"detail": self.detail} | _figures_member(self.figures)
+            body |= {"detail": _shorten(self.detail)} | _figures_member(self.figures)
         if instance is not None:
             body["instance"] = instance
         if request_id is not None:
             body["requestId"] = request_id
         if self.errors:
             body["errors"] = [
-                {"pointer": error.pointer, "detail": error.detail} | _figures_member(error.figures)
+                {"pointer": error.pointer, "detail": _shorten(error.detail)} | _figures_member(error.figures)
                 for error in self.errors
             ]
         return body | self.members

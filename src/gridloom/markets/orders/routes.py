@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 from msgspec import UNSET
@@ -38,6 +39,7 @@ from gridloom.markets.orders.wire import (
 )
 from gridloom.markets.position import ResultOutstanding
 from gridloom.markets.stage_calendar import GatePassed, NoDeliveryDay, OrderGates
+from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.platform.audit.recording import record_audit
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.http import CSV, JSON, Content, Page, Request, Response, operation, to_json
@@ -50,6 +52,9 @@ from gridloom.virtual_assets.schedule.rules import GateClosed
 from gridloom.virtual_assets.store import lock_virtual_asset_by_key
 
 TAG = "Markets"
+MAX_UNQUEUED_ORDERS: Final = 5
+"""Each is judged over the whole life of its asset, in a transaction: many at once take a place of the organisation's
+computations first, so that connections are left to others."""
 ORDERS = ORGANISATION + "/orders"
 TRADE, READ, SETTLE = Permission.CREATE_TRADES, Permission.READ_VIRTUAL_ASSETS, Permission.CREATE_SETTLEMENTS
 
@@ -87,7 +92,11 @@ async def create_orders(request: Request, organisation_id: UUID, body: NewOrders
     if any(one.apply for one in body) and Permission.UPDATE_SCHEDULES not in request.caller.permissions:
         raise Forbidden(f"An order that applies its position needs {Permission.UPDATE_SCHEDULES}.")
     owner = await authorize_organisation(request.pool, request.caller, organisation_id)
-    placed = await place_orders(request, owner, body)
+    if len(body) <= MAX_UNQUEUED_ORDERS:
+        placed = await place_orders(request, owner, body)
+    else:
+        async with request.resources[SolverQueue].turn(request, is_long=True):
+            placed = await place_orders(request, owner, body)
     request.audit_details["orders"] = [str(order.id) for order in placed]
     return [PlacedOrder(id=order.id, status=order.status) for order in placed]
 

@@ -31,6 +31,8 @@ from gridloom.platform.http.long_bodies.slices import count_in_slices
 NO_TIME: Final = np.iinfo(np.int64).min
 """Of a line without a time: it is now."""
 MAX_FAULTS: Final = 50
+MAX_ASSET_CHARACTERS: Final = 200
+"""Of a battery's name."""
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?\d+i$|^\d+u$"
 _NOT_FINITE: Final = r"^(?i)[+-]?(nan|inf|infinity)$"
 _BOOLEANS: Final = dict.fromkeys(("t", "T", "true", "True", "TRUE"), "1") | dict.fromkeys(
@@ -263,6 +265,8 @@ class _LineReader:
         asset = _remove_escapes(values.get("asset", ""))
         if not asset:
             return _Series(0, "", "the line has no tag `asset` with a battery's id or name")
+        if len(asset) > MAX_ASSET_CHARACTERS:
+            return _Series(0, "", f"the tag `asset` is longer than {MAX_ASSET_CHARACTERS} characters")
         code = self._assets.setdefault(asset, len(self._assets))
         check_names(self._assets)
         return _Series(code, _remove_escapes(values.get("signal") or measurement))

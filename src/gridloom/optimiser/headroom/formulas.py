@@ -18,7 +18,8 @@ from gridloom.virtual_assets.model import Efficiency
 
 _STEP_KW: Final = 1e-6
 """Powers are rounded down to it: less than what a schedule tolerates."""
-_HALVINGS: Final = 24
+_PRECISION_KW: Final = 0.5
+"""Of what is tried out: 1 kW more is refused."""
 
 Accepts = Callable[[int, float], bool]
 """Whether a schedule that has this power in this period, and is as it was elsewhere, is accepted."""
@@ -101,7 +102,14 @@ class HeadroomFinder:
         if self._accepts(index, bound_kw):
             reasons = self._reasons.discharge if bound_kw > stored_kw else self._reasons.charge
             return most_kw, reasons[index]
-        for _ in range(_HALVINGS):
+        # Nearly always what was computed is right: each trial projects the whole life.
+        for tried_kw in (moved_kw + math.copysign(2 * _PRECISION_KW, most_kw), moved_kw):
+            if abs(least_kw) < abs(tried_kw) < abs(most_kw) and tried_kw * most_kw > 0:
+                if self._accepts(index, stored_kw + tried_kw):
+                    least_kw = tried_kw
+                    break
+                most_kw = tried_kw
+        while abs(most_kw - least_kw) > 2 * _PRECISION_KW:
             middle_kw = (least_kw + most_kw) / 2
             if self._accepts(index, stored_kw + middle_kw):
                 least_kw = middle_kw

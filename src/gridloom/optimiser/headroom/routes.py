@@ -10,13 +10,14 @@ import numpy as np
 
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats
 from gridloom.optimiser.headroom.formulas import CLOSED, HeadroomFinder, PeriodHeadroom
 from gridloom.optimiser.limits import LimitReason, LimitReasons, find_reasons
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import CancelledError
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database, repeatable_read
 from gridloom.platform.http import Instant, QueryParameters, Request, Response, ResponseBody, operation
@@ -36,6 +37,12 @@ from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_p
 
 TAG = "Decisions"
 MAX_PERIODS = 7 * 96 + 4
+
+
+class HeadroomTakesLong(Problem, status=422, title="Headroom of the window takes too long to find"):
+    """Where stored points will be cut, moving one of them moves others too, and each quarter-hour is tried out over the
+    whole life of the asset. That may take five seconds. Ask for a shorter window.
+    """
 
 
 class HeadroomQuery(QueryParameters):
@@ -73,16 +80,22 @@ class _HeadroomTask:
     start: int
     end: int
 
-    def solve(self, _deadline: Deadline) -> list[PeriodHeadroom]:
+    def solve(self, deadline: Deadline) -> list[PeriodHeadroom]:
         before = project(self.inputs)
         is_tried = bool(before.cuts) or self.inputs.reach is not None
         finder = HeadroomFinder(
             self.inputs, before, self.reasons, (lambda i, kw: self._accepts(before, i, kw)) if is_tried else None
         )
-        return [
-            CLOSED if period < self.first_open else finder.find(period - self.first)
-            for period in range(self.start, self.end)
-        ]
+        found = []
+        for period in range(self.start, self.end):
+            if deadline.stopped:
+                raise CancelledError
+            if not deadline.remaining_s():
+                raise HeadroomTakesLong(
+                    f"{len(found)} of {self.end - self.start} quarter-hours were found in time: ask for a shorter window."
+                )
+            found.append(CLOSED if period < self.first_open else finder.find(period - self.first))
+        return found
 
     def _accepts(self, before: Projection, index: int, total_kw: float) -> bool:
         """As the schedule's PUT is validated."""
@@ -111,6 +124,7 @@ class _HeadroomTask:
     ASSET + "/headroom",
     summary="See how far a schedule may move",
     access=Permission.READ_VIRTUAL_ASSETS,
+    problems=(HeadroomTakesLong,),
 )
 async def read_headroom(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: HeadroomQuery

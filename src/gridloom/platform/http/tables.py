@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -164,8 +164,17 @@ class _WorkbookWriter:
         self._batches.append(batch)
 
     def close(self) -> None:
-        columns = pa.Table.from_batches(self._batches, self._schema).to_pydict().values()
-        self._sink.write(write_workbook([self._schema.names, *zip(*columns, strict=True)], "Gridloom"))
+        rows = chain.from_iterable(map(_list_rows, self._batches))
+        self._sink.write(write_workbook([self._schema.names, *rows], "Gridloom"))
+
+
+def _list_rows(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
+    """A few at a time: Arrow makes Python's values in one step, in which nothing else of this process runs."""
+    for start in range(0, batch.num_rows, _WORKBOOK_STEP):
+        yield from zip(*batch.slice(start, _WORKBOOK_STEP).to_pydict().values(), strict=True)
+
+
+_WORKBOOK_STEP = 500
 
 
 class _ParquetWriter:

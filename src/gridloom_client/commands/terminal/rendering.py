@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, tzinfo
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -158,7 +158,13 @@ def print_one(item: Any, options: Options) -> bool:
     return print_data([item], options)
 
 
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
 def _write_value(value: Any) -> Any:
+    """For CSV. A text stays one in a spreadsheet that would compute what starts like a formula, as in the service's."""
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
 
 
