@@ -98,14 +98,14 @@ class TestReserves:
             await order_plan(desk, again)
 
     async def test_leave_what_is_scheduled_and_sold(self, fresh_app: FreshApp) -> None:
-        """Over random batteries with blocks, outages, schedules and trades. EXPLORE=1 tries two hundred."""
+        """Over random batteries with blocks, outages, schedules and trades. EXPLORE=1 tries eighty."""
         edge, day = await fresh_app(), open_day()
         async with People(edge) as people:
             operator = (await people.operator()).client
             await publish(operator, day)
             organisation = await people.new_organisation()
             offered = 0
-            for seed in range(200 if os.environ.get("EXPLORE") else 8):
+            for seed in range(80 if os.environ.get("EXPLORE") else 8):
                 rng = random.Random(seed)
                 desk = await random_desk(edge, operator, organisation, day, rng)
                 if rng.random() < 0.3:
@@ -117,7 +117,8 @@ class TestReserves:
                     assert put.status_code == 200, (seed, put.text)
                 if rng.random() < 0.5:
                     half = {point["time"]: point["power"] / 2 for point in wanted["schedule"]}
-                    await sell_over_the_counter(desk, half)
+                    if any(half.values()):
+                        await sell_over_the_counter(desk, half)
                 for stage in ("FCR", "AFRR"):
                     found = await plan(desk, stage)
                     if found["reserves"]:
