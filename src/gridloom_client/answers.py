@@ -295,6 +295,11 @@ class AssetMonth(ResponseStruct):
     batteries on it, without corrections, EUR"""
     earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")
     """EUR per MW of rated power"""
+    foresight: float | None = None
+    """Earnings of the best day-ahead schedule of each day by its own parameters, availability and cycles at published
+    prices, of an issued month with all prices, EUR"""
+    foresight_share: float | None = None
+    """`earned` ÷ `foresight`; above 1 where reserves or later auctions earned more"""
 
 
 class AssetOptimisation(ResponseStruct, RowsField):
@@ -2999,6 +3004,10 @@ class StatementFigures(ResponseStruct):
     """Of all its batteries: delivered ÷ dispatched energy, 0 to 1"""
     measured_share: float | None = None
     """Share of the dispatched energy that was measured, 0 to 1"""
+    foresight: float | None = None
+    """Sum of the best day-ahead schedules of its assets, where each has one, EUR"""
+    foresight_share: float | None = None
+    """`earned` ÷ `foresight`; above 1 where reserves or later auctions earned more"""
 
 
 class StatementLine(ResponseStruct):

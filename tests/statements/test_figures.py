@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.statements.conftest import APRIL, JANUARY, Books
+from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, Books
 from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.delivery.dispatch.reading import DispatchSeries
@@ -177,3 +177,31 @@ class TestAStatement:
         assert owned["netPerMW"] == pytest.approx(62_000 / 30, abs=0.01)
         [running] = (await books.statement(trader, APRIL))["figures"]["assets"]
         assert running["days"] == 20, "the days of April that have begun"
+
+    async def test_that_is_issued_says_what_share_of_foresight_was_earned(self, books: Books) -> None:
+        """The sum of the days of its benchmark; nothing where a day of the month has no prices."""
+        rows = []
+        for number in range(31):
+            window = market_day_window(date(2028, 1, 1) + timedelta(days=number))
+            noon = window.start + timedelta(hours=12)
+            for start, end, price in ((window.start, noon, 40), (noon, window.end, 90 + number)):
+                ends = {"start": start.isoformat(), "end": end.isoformat()}
+                rows.append({"series": "DAY_AHEAD_DE_LU", **ends, "price": price})
+        answer = await books.operator.post("/reference-prices", json=rows)
+        assert answer.status_code == 200, answer.text
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        await books.trade(books.held, date(2028, 2, 10), 80.0, trade_id="u")
+        await books.issue(JANUARY)
+        await books.issue(FEBRUARY)
+        trader = books.traders[0]
+        january, february = [(await books.statement(trader, month))["figures"] for month in (JANUARY, FEBRUARY)]
+        [held] = january["assets"]
+        path = f"/revenue-reporting/virtual-assets/{books.held}/benchmark"
+        span = {"start": "2028-01-01T00:00:00+01:00", "end": "2028-02-01T00:00:00+01:00"}
+        days = (await trader.viewer.get(path, params=span)).json()
+        best = sum(day["foresight"] for day in days)
+        assert best > 31 * 20
+        assert held["foresight"] == january["foresight"] == pytest.approx(best, abs=0.2)
+        assert held["foresightShare"] == january["foresightShare"] == pytest.approx(80 / best, abs=1e-4)
+        assert "foresight" not in february
+        assert "foresightShare" not in february["assets"][0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 
 from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.market_stages import Stage
@@ -59,6 +60,16 @@ class MarketState:
         waiting = [one for one in self.orders if one.is_waiting and one.stage in stages]
         return sorted(waiting, key=lambda one: one.stage.place)
 
+    def position_after_kw(self, stages: Collection[Stage]) -> Floats:
+        """The position by the trades of these stages and those without one."""
+        return sum_position_kw([trade for trade in self.trades if _is_among(trade, stages)], self.first, self.end)
+
+    def without_holds_at(self, stage: Stage) -> MarketState:
+        """The same as a new order at the stage would find it: without what the one that it replaces holds back."""
+        replaced = {order.id for order in self.waiting_at((stage,))}
+        holds = tuple(hold for hold in self.asset.holds if hold.id not in replaced)
+        return replace(self, asset=structs.replace(self.asset, holds=holds))
+
     def check_results(self, stage: Stage) -> None:
         """Refuse what would rest on a position that an earlier stage's result will still change."""
         waiting = self.waiting_at(earlier_stages(stage))
@@ -81,15 +92,6 @@ async def load_market_state(db: Database, asset: VirtualAsset, day: date) -> Mar
     etag = entity_tag(asset.key, day, trades, orders, blocks, *(np.round(one, 9).tobytes() for one in fractions))
     position_kw = sum_position_kw(trades, first, end)
     return MarketState(asset, day, first, end, trades, orders, blocks, position_kw, etag)
-
-
-async def read_position_kw(
-    db: Database, asset: VirtualAsset, first: int, end: int, stages: Collection[Stage] | None = None
-) -> Floats:
-    """The position in the periods [first, end): of all trades, or of those of some stages and those without one."""
-    trades = await store.read_trades(db, asset.key, period_start(first), period_start(end))
-    kept = [trade for trade in trades if stages is None or _is_among(trade, stages)]
-    return sum_position_kw(kept, first, end)
 
 
 def _is_among(trade: RecordedTrade, stages: Collection[Stage]) -> bool:

@@ -14,7 +14,7 @@ from gridloom.market_calendar import PERIOD_S, market_day_numbers, market_year_p
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table
 from gridloom.optimiser.solving.linear import Deadline
-from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit
+from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
 from gridloom.optimiser.trading.wear import MAX_CYCLES_A_DAY, WEAR_DAYS, find_wear_price
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.model import VirtualAsset
@@ -55,10 +55,17 @@ _prices: OrderedDict[tuple[object, ...], float | None] = OrderedDict()
 
 
 def spend_cycles(
-    programme: BatteryProgramme, spending: CycleSpending | None, first: int, deadline: Deadline
+    programme: BatteryProgramme,
+    spending: CycleSpending | None,
+    first: int,
+    deadline: Deadline,
+    committed_kw: Floats | None = None,
 ) -> BatteryProgramme:
     """The programme with the price of wear and at most three cycles a day; with too few past days, with an even share
-    of what is left for each day. What is left of the year bounds it as ever."""
+    of what is left for each day. What is left of the year bounds it as ever.
+
+    What its first periods are committed to already is no reason to discharge less: a day has room for that.
+    """
     if spending is None:
         return programme
     left_kwh = float(programme.cycles[-1].left_kwh[0])  # a yearly limit comes last
@@ -67,7 +74,11 @@ def spend_cycles(
     day_kwh = (MAX_CYCLES_A_DAY if wear_eur_mwh is not None else share) * spending.energy_kwh
     days = market_day_numbers(np.arange(first, first + len(programme)) * PERIOD_S)
     groups = days - days[0]
-    by_day = CycleLimit(groups, np.full(int(groups[-1]) + 1, day_kwh))
+    least_kwh = np.zeros(int(groups[-1]) + 1)
+    if committed_kw is not None:
+        exported_kwh = np.maximum(committed_kw, 0.0) * programme.step_h
+        least_kwh += np.bincount(groups[: len(committed_kw)], exported_kwh, minlength=len(least_kwh))
+    by_day = CycleLimit(groups, np.maximum(day_kwh, least_kwh))
     return replace(programme, cycles=(*programme.cycles, by_day), wear_eur_mwh=wear_eur_mwh or 0.0)
 
 

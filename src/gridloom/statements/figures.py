@@ -30,6 +30,7 @@ from gridloom.virtual_assets.backing.availability import mean_power_fraction
 from gridloom.virtual_assets.model import VirtualAsset
 
 _DIGITS: Final = 4
+_LEAST_FORESIGHT_EUR: Final = 0.005
 
 
 class AssetMonth(msgspec.Struct, array_like=True, frozen=True):
@@ -58,6 +59,8 @@ class AssetMonth(msgspec.Struct, array_like=True, frozen=True):
     """Of a battery, the mean of available ÷ rated, the lesser of power and energy."""
     battery_eur: Mapping[int, float] | None = None
     """Of a virtual asset, by battery, what its owner's lines come to."""
+    foresight_eur: float | None = None
+    """The earnings of the best day-ahead schedules of all its days, of a month that is over and has all prices."""
 
 
 def sum_up_battery(
@@ -220,6 +223,8 @@ def show_figures(
     asked_kwh = sum(one.asked_kwh for one in batteries)
     delivered_kwh = sum(one.asked_kwh * (one.availability or 0.0) for one in batteries)
     earned_eur = sum(one.earned_eur or 0.0 for _, one in shown)
+    known_eur = [one.foresight_eur for _, one in shown if one.foresight_eur is not None]
+    foresight_eur = sum(known_eur) if shown and len(known_eur) == len(shown) else None
     return StatementFigures(
         rated_power=round(rated_mw, _DIGITS),
         earned=round(earned_eur, 2),
@@ -227,6 +232,8 @@ def show_figures(
         net_per_mw=round(float(own_eur) / rated_mw, 2) if rated_mw > 0 else UNSET,
         availability_delivered=_find_share(delivered_kwh, asked_kwh),
         measured_share=_find_share(asked_kwh - sum(one.assumed_kwh or 0.0 for one in batteries), asked_kwh),
+        foresight=UNSET if foresight_eur is None else round(foresight_eur, 2),
+        foresight_share=_find_foresight_share(earned_eur, foresight_eur),
         assets=[_show_asset(asset, month) for asset, month in shown],
     )
 
@@ -257,7 +264,16 @@ def _show_asset(asset: NamedAsset, month: AssetMonth) -> AssetMonthView:
         measured_share=measured,
         earned=UNSET if earned is None else round(earned, 2),
         earned_per_mw=round(earned / month.rated_mw, 2) if earned is not None and month.rated_mw > 0 else UNSET,
+        foresight=UNSET if month.foresight_eur is None else round(month.foresight_eur, 2),
+        foresight_share=_find_foresight_share(earned, month.foresight_eur),
     )
+
+
+def _find_foresight_share(earned_eur: float | None, foresight_eur: float | None) -> float | UnsetType:
+    """Above 1 where reserves or later auctions earned more than the day-ahead auction could have."""
+    if earned_eur is None or foresight_eur is None or foresight_eur < _LEAST_FORESIGHT_EUR:
+        return UNSET
+    return round(earned_eur / foresight_eur, _DIGITS)
 
 
 def _show_way(energy_kwh: tuple[float, float] | None, way: int) -> float | UnsetType:

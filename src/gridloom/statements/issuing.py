@@ -16,12 +16,14 @@ from typing import Final
 from uuid import UUID
 
 import msgspec
+from msgspec import structs
 
 from gridloom.delivery.performance import store as measured_store
 from gridloom.delivery.performance.recording import record_measured_days
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
+from gridloom.markets.benchmark.monthly import load_foresight
 from gridloom.platform.database.clock import platform_now_to_the_ms, real_now
 from gridloom.platform.database.pool import Database
 from gridloom.platform.events.model import NewEvent
@@ -106,8 +108,20 @@ async def _compute_some(
         assets = await ledger_store.list_assets(db, keys, month.window)
         accounts = await load_accounts(db, assets, month, as_of)
         bodies = {key: pack_entries(accounts.entries.get(key, ())) for key in keys}
-        figures = {key: msgspec.msgpack.encode(one) for key, one in accounts.months.items()}
-        await store.write_drafts(db, run.id, month, bodies, figures if month == run.month else {})
+        months = await _add_foresight(db, assets, accounts.months, month) if month == run.month else {}
+        figures = {key: msgspec.msgpack.encode(one) for key, one in months.items()}
+        await store.write_drafts(db, run.id, month, bodies, figures)
+
+
+async def _add_foresight(
+    db: Database, assets: Sequence[ledger_store.AssetOwner], months: Mapping[int, AssetMonth], month: Month
+) -> dict[int, AssetMonth]:
+    """The same, each with what the best day-ahead schedules of the month would have earned."""
+    is_virtual = {asset.key: asset.is_virtual for asset in assets}
+    physical = [key for key in months if not is_virtual[key]]
+    virtual = [key for key in months if is_virtual[key]]
+    foresight_eur = await load_foresight(db, physical, virtual, month.window)
+    return {key: structs.replace(one, foresight_eur=foresight_eur.get(key)) for key, one in months.items()}
 
 
 # --- the last step ----------------------------------------------------------------------------------------------------

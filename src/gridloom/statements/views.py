@@ -82,6 +82,8 @@ class AssetMonthView(ResponseBody):
     measured_share: float | UnsetType = UNSET
     earned: float | UnsetType = UNSET
     earned_per_mw: float | UnsetType = field(default=UNSET, name="earnedPerMW")
+    foresight: float | UnsetType = UNSET
+    foresight_share: float | UnsetType = UNSET
 
 
 class StatementFigures(ResponseBody):
@@ -94,6 +96,8 @@ class StatementFigures(ResponseBody):
     earned_per_mw: float | UnsetType = field(default=UNSET, name="earnedPerMW")
     availability_delivered: float | UnsetType = UNSET
     measured_share: float | UnsetType = UNSET
+    foresight: float | UnsetType = UNSET
+    foresight_share: float | UnsetType = UNSET
 
 
 class IssuedStatement(ResponseBody):

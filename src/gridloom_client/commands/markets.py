@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,15 +107,19 @@ def plan(
     stage: Stage | None = None,
     fee: float | None = None,
     hurdle: float | None = None,
+    order: Annotated[bool, Parameter(negative="")] = False,
+    apply: Annotated[bool, Parameter(negative="")] = False,
+    yes: Confirmed = False,
     portfolio: OfPortfolio = False,
     organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
-    """Plan a stage of a delivery day: what to trade or to offer, and what it may earn; `order` places it.
+    """Plan a stage of a delivery day: what to trade or to offer, and what it may earn; orders it if you agree.
 
     For example:
 
         gridloom markets plan "Elbe 1" --stage IDA1
+        gridloom markets plan "Elbe 1" --stage IDA1 --order --apply
         gridloom markets plan North --portfolio --day 2026-11-17 -o json
 
     Parameters
@@ -128,29 +132,66 @@ def plan(
         EUR/MWh traded.
     hurdle
         EUR/MWh that a trade has to gain after its fee.
+    order
+        Ask whether to order exactly that; refused where something has changed since it was planned.
+    apply
+        With --order: schedule the position once it is executed.
     """
-    with connect(options) as client, waiting("planning"):
+    with connect(options) as client:
         find = find_portfolio if portfolio else find_virtual
         found = find(client, asset, organisation)
         read: Any = client.markets.plan_portfolio if portfolio else client.markets.plan
         wanted = choose_day(day, service_time(client), days_ahead=1)
-        made = read(found.organisation_id, found.id, delivery_day=wanted, stage=stage, fee=fee, hurdle=hurdle)
+        with waiting("planning"):
+            made = read(found.organisation_id, found.id, delivery_day=wanted, stage=stage, fee=fee, hurdle=hurdle)
+        plans = {str(one.virtual_asset_id): one for one in made.assets} if portfolio else {str(found.id): made}
+        _show_plans(found.name, str(wanted), made, plans, options)
+        if order:
+            asked = [_make_order(id, one, apply=apply) for id, one in plans.items() if one.trades or one.reserves]
+            _place_orders(client, found.organisation_id, asked, yes=yes, options=options)
+
+
+def _show_plans(name: str, day: str, made: Any, plans: Mapping[str, Any], options: Options) -> None:
     worth = {"Worth EUR": "worth", "P10 EUR": "p10", "P90 EUR": "p90"}
-    if not print_thing(f"{found.name} on {wanted}", made, worth, options):
+    if not print_thing(f"{name} on {day}", made, worth, options):
         return
-    for one in made.assets if portfolio else [made]:
-        facts = {
-            "Stage": "stage",
-            "Gate": "gate",
-            "Ends at %": "%end_state_of_charge",
-            "At least EUR": "minimum_surplus",
-        }
-        print_thing(str(getattr(one, "virtual_asset_id", found.name)), one, facts | worth, options)
+    facts = {"Stage": "stage", "Gate": "gate", "Ends at %": "%end_state_of_charge", "At least EUR": "minimum_surplus"}
+    for one in plans.values():
+        print_thing(str(getattr(one, "virtual_asset_id", name)), one, facts | worth, options)
+        if one.forced:
+            show_lines("Forced: the battery can no longer run the position before.")
         if one.reserves:
             columns = {"Product": "product", "kW": "capacity", "Price": "capacity_price", "EUR/MWh": "energy_price"}
             print_rows("Reserves", one.reserves, columns, options)
         else:
             print_rows("Trades", one.trades, {"Time": "time", "Power kW": "power"}, options)
+
+
+def _make_order(asset_id: str, plan: Any, *, apply: bool) -> dict[str, Any]:
+    """What was planned, with the state of the markets that it was planned on."""
+    made = {"virtualAssetID": asset_id, "ifMatch": plan.if_match, "stage": plan.stage}
+    made |= {"deliveryDay": plan.delivery_day}
+    if plan.reserves:
+        return made | {"reserves": plan.reserves}
+    return made | {
+        "schedule": plan.schedule,
+        "minimumSurplus": plan.minimum_surplus,
+        "atAnyPrice": bool(plan.at_any_price),
+        "apply": apply,
+    }
+
+
+def _place_orders(
+    client: Client, organisation_id: Any, asked: Sequence[Mapping[str, Any]], *, yes: bool, options: Options
+) -> None:
+    is_apart = options.form != "table"
+    if not asked:
+        show_lines("There is nothing to order.", to_stderr=is_apart)
+    elif agree(f"Place {len(asked)} {'order' if len(asked) == 1 else 'orders'} as planned?", yes=yes):
+        placed = client.markets.order(organisation_id, asked)
+        show_lines(*(f"The order {one.id} stands." for one in placed), to_stderr=is_apart)
+    else:
+        show_lines("Nothing was ordered.", to_stderr=is_apart)
 
 
 def _list_cells(stage: MarketStage) -> list[Any]:

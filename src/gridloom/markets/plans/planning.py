@@ -16,7 +16,7 @@ from gridloom.market_calendar import Floats, market_day_periods
 from gridloom.markets.plans.prices import StagePrices
 from gridloom.markets.plans.reserves import ReserveTask, plan_reserves
 from gridloom.markets.plans.wire import MarketPlanView, PlanBasis, PlannedReserve
-from gridloom.markets.position import LOT_KW, MarketState, read_position_kw
+from gridloom.markets.position import LOT_KW, MarketState
 from gridloom.markets.stage_calendar import OrderGates, tradable_periods
 from gridloom.optimiser.cycle_budget import CycleSpending, spend_cycles
 from gridloom.optimiser.schedules.proposal import no_feasible_schedule
@@ -30,6 +30,7 @@ from gridloom.optimiser.trading.replanning import HURDLE_EUR_MWH, Replanner
 from gridloom.optimiser.trading.trips import Trip, find_trips
 from gridloom.optimiser.trading.worth import NOTHING, Worth, value_trades
 from gridloom.platform.database.pool import Database
+from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.views import ScheduledPower
@@ -94,7 +95,7 @@ class PlanTask:
 
     def _price_programme(self, deadline: Deadline) -> BatteryProgramme:
         programme = self.scope.priced(self.prices.expected_from(self.scope.first, self.scope.end))
-        programme = spend_cycles(programme, self.spending, self.scope.first, deadline)
+        programme = spend_cycles(programme, self.spending, self.scope.first, deadline, self.before_kw)
         if self.day_periods < len(programme):
             programme = bound_energy(programme, self.day_periods - 1, *self.midnight)
         return programme
@@ -140,7 +141,7 @@ class PlanTask:
 
     def _plan_reserves(self, task: ReserveTask, deadline: Deadline) -> MarketPlanView:
         programme = self._price_programme(deadline)
-        offered, worth = plan_reserves(task, programme, deadline)
+        offered, worth = plan_reserves(task, programme, self.scope.accepted_kw, self.before_kw, deadline)
         before_kw = self.scope.accepted_kw[: self.day_periods]
         day = cut_periods(programme, slice(0, self.day_periods), programme.initial_kwh)
         view = self._describe_plan(worth, float(day.energy_kwh(before_kw)[-1]), programme.wear_eur_mwh, [])
@@ -209,7 +210,7 @@ async def load_plan(
     if end == asset.end:
         scope = replace(scope, programme=_meet_target(scope))
     traded = slice(max(own[0], first) - first, own[1] - first)
-    target_kwh = await _find_target(db, state, stage, scope)
+    target_kwh = _find_target(state, stage, scope)
     return PlanTask(
         state=state,
         terms=terms,
@@ -240,18 +241,24 @@ def _meet_target(scope: OptimisationScope) -> BatteryProgramme:
     return end_between(scope.programme, target_kwh - slack_kwh, target_kwh + slack_kwh)
 
 
-async def _find_target(db: Database, state: MarketState, stage: Stage, scope: OptimisationScope) -> float | None:
+def _find_target(state: MarketState, stage: Stage, scope: OptimisationScope) -> float | None:
     """The energy at the day's end: at the end of life its target; at intraday auctions that of the position after the
-    day-ahead auction or, without trades there, of the schedule."""
+    day-ahead auction or, without trades there, of the schedule.
+
+    The part of the day that is over has moved the energy as the position before the stage has it, and not as the
+    day-ahead auction left it: what the two differ by until now is still to come.
+    """
     asset = state.asset
     if state.end == asset.end:
         return asset.terms.final_soc_target * asset.terms.energy_capacity_kwh
     if not stage.is_intraday:
         return None
-    day = cut_periods(scope.programme, slice(0, state.end - scope.first), scope.programme.initial_kwh)
     if any(trade.market == "DAY_AHEAD" for trade in state.trades):
-        position_kw = await read_position_kw(db, asset, scope.first, state.end, {Stage.DAY_AHEAD})
-        return float(day.energy_kwh(position_kw)[-1])
+        over = slice(0, scope.first - state.first)
+        moved_kwh = energy_changes_kwh(state.position_after_kw({Stage.DAY_AHEAD}), asset.terms.efficiency).sum()
+        moved_kwh -= energy_changes_kwh(state.position_kw[over], asset.terms.efficiency).sum()
+        return scope.programme.initial_kwh + float(moved_kwh)
+    day = cut_periods(scope.programme, slice(0, state.end - scope.first), scope.programme.initial_kwh)
     return float(day.energy_kwh(scope.accepted_kw[: len(day)])[-1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -12,17 +13,22 @@ from gridloom.kernel.balancing import BLOCK_START_HOURS, ReserveProduct, block_p
 from gridloom.kernel.market_stages import Stage
 from gridloom.kernel.market_time import BLOCK_HOURS, block_window, period_number
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import utc_days_of
 from gridloom.markets.orders.feasibility import read_reserve_limit_kw
 from gridloom.markets.plans.prices import AFRR_SERIES, StagePrices
 from gridloom.markets.position import MarketState
 from gridloom.optimiser.forecasts.bands import PriceBand
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import BatteryProgramme, Floats
-from gridloom.optimiser.solving.reserves import ReserveSlot
+from gridloom.optimiser.solving.reserves import ReserveSlot, leave_room
+from gridloom.optimiser.trading.day_ahead import cut_periods
+from gridloom.optimiser.trading.positions import can_run
 from gridloom.optimiser.trading.reserve_bids import bid_price, make_slots, offer_capacity
 from gridloom.optimiser.trading.worth import NOTHING, Worth, value_capacity
 from gridloom.platform.database.pool import Database
-from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +75,10 @@ async def load_reserves(
     first_open: int,
     prices: StagePrices,
     minutes: ReserveMinutes,
-    replaced: Sequence[Block],
 ) -> ReserveTask:
-    """`first_open` is the first period planned; `replaced` are reserves of an order that another would replace."""
+    """`first_open` is the first period planned."""
     asset, tasks = state.asset, []
+    scheduled = await _read_scheduled(db, state)
     for product, series in _OF_STAGE[stage]:
         chosen = [
             (place, hour, span, window)
@@ -82,7 +88,10 @@ async def load_reserves(
             if max(state.first, first_open) <= span[0] and span[1] <= state.end
         ]
         places = [place for place, *_ in chosen]
-        most_kw = [await _read_left_kw(db, asset, state, product, window, replaced) for *_, window in chosen]
+        most_kw = [
+            min(await _read_left_kw(db, asset, state, product, window), scheduled.leave_kw(product, span))
+            for *_, span, window in chosen
+        ]
         band = prices.capacity[series]
         tasks.append(
             ProductTask(
@@ -103,22 +112,80 @@ async def _read_left_kw(
     state: MarketState,
     product: ReserveProduct,
     window: Window,
-    replaced: Sequence[Block],
 ) -> float:
     limit_kw = await read_reserve_limit_kw(db, asset, product, window)
     first, end = period_number(window.start), period_number(window.end)
     held = [
         block
         for block in (*state.blocks, *asset.holds)
-        if block.market.value == product.value and block.overlaps(first, end) and block not in replaced
+        if block.market.value == product.value and block.overlaps(first, end)
     ]
     return max(0.0, limit_kw - sum(max(block.charge_kw, block.discharge_kw) for block in held))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ScheduledPower:
+    """The schedules of the wholesale blocks of a day, lowest lane first, which is the order in which they are carved.
+
+    A block that keeps less power after carving must still be able to run its schedule.
+    """
+
+    first: int
+    hosts: Sequence[Block]
+    lanes_kw: Sequence[Floats]
+    available: AvailableFraction
+
+    def leave_kw(self, product: ReserveProduct, span: tuple[int, int]) -> float:
+        """The most of a product that could be carved out of all the periods of a span."""
+        exports, imports = product.direction.exports, product.direction.imports
+        left_kw = [
+            self._leave_kw(span, is_export) for is_export, is_asked in ((True, exports), (False, imports)) if is_asked
+        ]
+        return min(left_kw)
+
+    def _leave_kw(self, span: tuple[int, int], is_export: bool) -> float:
+        periods = np.arange(*span)
+        left_kw, is_idle = np.zeros(len(periods)), np.ones(len(periods), dtype=bool)
+        fraction = (self.available.discharge if is_export else self.available.charge)[periods - self.first]
+        for host, lane_kw in zip(self.hosts, self.lanes_kw, strict=True):
+            own_kw = host.discharge_kw if is_export else host.charge_kw
+            used_kw = np.maximum((lane_kw if is_export else -lane_kw)[periods - self.first], 0.0)
+            needed_kw = np.where(used_kw > 0, used_kw / np.maximum(fraction, _LEAST_FRACTION), 0.0)
+            is_taken = is_idle & (host.first <= periods) & (periods < host.end)
+            left_kw += np.where(is_taken, np.maximum(own_kw - needed_kw, 0.0), 0.0)
+            is_idle &= ~(is_taken & (needed_kw > 0))
+        return float(left_kw.min(initial=np.inf))
+
+
+_LEAST_FRACTION: Final = 1e-9
+
+
+async def _read_scheduled(db: Database, state: MarketState) -> _ScheduledPower:
+    hosts = sorted(
+        (block for block in state.blocks if block.market is Market.WHOLESALE), key=lambda one: (one.lane, one.first)
+    )
+    powers = await read_day_range(db, state.asset.key, utc_days_of(state.first, state.end))
+    lanes_kw = [lane_power_kw(powers, host.lane, state.first, state.end) for host in hosts]
+    available = await load_available(db, state.asset, state.first, state.end)
+    return _ScheduledPower(state.first, hosts, lanes_kw, available)
+
+
 def plan_reserves(
-    task: ReserveTask, programme: BatteryProgramme, deadline: Deadline
+    task: ReserveTask,
+    programme: BatteryProgramme,
+    scheduled_kw: Floats,
+    position_kw: Floats,
+    deadline: Deadline,
 ) -> tuple[list[OfferedReserve], Worth]:
-    """The offers, and what they are expected to be paid."""
+    """The offers, and what they are expected to be paid.
+
+    What is scheduled, and the position of the day as far as the battery can run it, stay possible beside them.
+    """
+    room = leave_room(programme, scheduled_kw)
+    if not can_run(cut_periods(programme, slice(0, len(position_kw)), programme.initial_kwh), position_kw):
+        position_kw = np.zeros(len(position_kw))
+    if position_kw.any():
+        room = room.with_position(programme, position_kw)
     slots: list[ReserveSlot] = []
     for one in task.products:
         # An aFRR bid may be refused, so it counts by less than it asks for.
@@ -134,10 +201,10 @@ def plan_reserves(
             most_kw=np.inf,
         )
         slots += [
-            replace(slot, most_kw=min(slot.most_kw, most))
+            replace(slot, most_kw=max(0.0, min(slot.most_kw, most, _leave_position(slot, programme, position_kw))))
             for slot, most in zip(made, one.most_kw.tolist(), strict=True)
         ]
-    power_kw = offer_capacity(programme, slots, deadline)
+    power_kw = offer_capacity(programme, slots, deadline, room)
     offered, worth, place = [], NOTHING, 0
     for one in task.products:
         own_kw = power_kw[place : place + len(one.spans)]
@@ -147,6 +214,16 @@ def plan_reserves(
         if len(own_kw):
             worth += value_capacity(_paid_band(task, one), own_kw, hours)
     return offered, worth
+
+
+def _leave_position(slot: ReserveSlot, programme: BatteryProgramme, position_kw: Floats) -> float:
+    """The power that a position leaves in the periods of a slot."""
+    span, left_kw = slice(slot.first, slot.end), np.inf
+    if slot.is_upward:
+        left_kw = min(left_kw, float((programme.max_kw[span] - np.maximum(position_kw[span], 0.0)).min()))
+    if slot.is_downward:
+        left_kw = min(left_kw, float((np.minimum(position_kw[span], 0.0) - programme.min_kw[span]).min()))
+    return left_kw
 
 
 def _paid_band(task: ReserveTask, one: ProductTask) -> PriceBand:

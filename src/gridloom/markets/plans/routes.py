@@ -175,9 +175,12 @@ async def _load_task(db: Database, asset: VirtualAsset, body: NewMarketPlan, con
     stage, now = context.terms.stage, await platform_now(db)
     context.gates.check_open(stage, body.delivery_day, now)
     state.check_results(stage)
+    if stage.is_reserve:
+        state = state.without_holds_at(stage)
+        asset = state.asset
     first = max(state.first, first_open_period(now, asset.terms.gate_closure_s))
     spending = await load_cycle_spending(db, asset, first, plan_end(state, stage))
     reserves = None
     if stage.is_reserve:
-        reserves = await load_reserves(db, state, stage, first, context.prices, context.minutes, ())
+        reserves = await load_reserves(db, state, stage, first, context.prices, context.minutes)
     return await load_plan(db, state, context.terms, context.gates, now, context.prices, spending, reserves)

@@ -57,7 +57,7 @@ class AssetOptimisation:
     def solve(self, deadline: Deadline) -> OptimisationView:
         task = self.task
         programme = task.priced(self.prices.between(task.first, task.end))
-        programme = spend_cycles(programme, self.spending, task.first, deadline)
+        programme = spend_cycles(programme, self.spending, task.first, deadline, task.fixed_kw)
         try:
             if self.products is None:
                 found = solve(programme, deadline, exact=self.exact)

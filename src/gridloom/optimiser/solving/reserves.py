@@ -55,14 +55,41 @@ def solve_with_reserves(
     return ReserveSolution(power_kw, spot, max(bound_eur, spot.value_eur + earned_eur))
 
 
-def choose_reserves(programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class ReserveRoom:
+    """Energy at the end of each period, in store and of room, that is left to reserves: by what is scheduled or sold
+    already, which they leave as it is."""
+
+    stored_kwh: Floats
+    free_kwh: Floats
+
+    def with_position(self, programme: BatteryProgramme, power_kw: Floats) -> ReserveRoom:
+        """What a position of the first periods leaves, too."""
+        stored_kwh, free_kwh, count = self.stored_kwh.copy(), self.free_kwh.copy(), len(power_kw)
+        energy_kwh = programme.energy_kwh(np.concatenate([power_kw, np.zeros(len(programme) - count)]))
+        stored_kwh[:count] = np.minimum(stored_kwh, energy_kwh - programme.lowest_kwh)[:count]
+        free_kwh[:count] = np.minimum(free_kwh, programme.highest_kwh - energy_kwh)[:count]
+        return ReserveRoom(np.maximum(stored_kwh, 0.0), np.maximum(free_kwh, 0.0))
+
+
+def leave_room(programme: BatteryProgramme, power_kw: Floats) -> ReserveRoom:
+    """What a schedule of all periods leaves."""
+    unlimited = np.full(len(programme), INFINITE)
+    return ReserveRoom(unlimited, unlimited).with_position(programme, power_kw)
+
+
+def choose_reserves(
+    programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline, room: ReserveRoom | None = None
+) -> Floats:
     """The power of each slot alone, in whole steps: the wholesale market is planned later, when more is known."""
-    return _solve_slots(programme, slots, deadline)[0]
+    return _solve_slots(programme, slots, deadline, room)[0]
 
 
-def _solve_slots(programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline) -> tuple[Floats, float]:
+def _solve_slots(
+    programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline, room: ReserveRoom | None = None
+) -> tuple[Floats, float]:
     """The power of each slot, and a bound of what it earns together with the wholesale market."""
-    model = _ReserveModel(programme, slots)
+    model = _ReserveModel(programme, slots, room)
     found = model.run(deadline)
     if found.ended is SolverStatus.STOPPED:
         raise CancelledError
@@ -103,8 +130,8 @@ def _room_h(slot: ReserveSlot) -> float:
 class _ReserveModel(BatteryModel):
     """The battery's programme with one column more for each slot."""
 
-    def __init__(self, programme: BatteryProgramme, slots: Sequence[ReserveSlot]) -> None:
-        self._slots = slots
+    def __init__(self, programme: BatteryProgramme, slots: Sequence[ReserveSlot], left: ReserveRoom | None) -> None:
+        self._slots, self._left = slots, left
         self.slot_columns: Ints = 3 * len(programme) + np.arange(len(slots))
         super().__init__([programme])
 
@@ -128,7 +155,22 @@ class _ReserveModel(BatteryModel):
             if slot.is_downward:
                 rows.put(down_power[periods], np.full(len(periods), width + number), 1.0)
                 rows.put(room[ends], np.full(len(ends), width + number), _room_h(slot))
+        if self._left is not None:
+            self._leave_room(rows, width, self._left)
         # A kW earns EUR; the objective counts in thousandths of EUR per kW of the unit.
         cost = np.array([1000 * slot.earns_eur_kw for slot in self._slots])
         most = np.array([slot.most_kw / self.unit_kw for slot in self._slots])
         return cost, np.zeros(len(most)), most
+
+    def _leave_room(self, rows: RowBuilder, width: int, left: ReserveRoom) -> None:
+        """The reserves together take no more than what is left to them in each period."""
+        [programme] = self.programmes
+        held = rows.add(len(programme), -INFINITE, left.stored_kwh / self.unit_kw)
+        room = rows.add(len(programme), -INFINITE, left.free_kwh / self.unit_kw)
+        for number, slot in enumerate(self._slots):
+            ends = np.arange(max(0, slot.first - 1), slot.end)
+            column = np.full(len(ends), width + number)
+            if slot.is_upward:
+                rows.put(held[ends], column, _held_h(programme, slot))
+            if slot.is_downward:
+                rows.put(room[ends], column, _room_h(slot))

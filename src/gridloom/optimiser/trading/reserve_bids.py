@@ -9,7 +9,7 @@ import numpy as np
 
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import BatteryProgramme, Floats
-from gridloom.optimiser.solving.reserves import ReserveSlot, choose_reserves
+from gridloom.optimiser.solving.reserves import ReserveRoom, ReserveSlot, choose_reserves
 
 FCR_POWER_SHARE: Final = 0.8
 BID_SHARE: Final = 0.7
@@ -45,9 +45,11 @@ def make_slots(
     return slots
 
 
-def offer_capacity(programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline) -> Floats:
+def offer_capacity(
+    programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline, room: ReserveRoom | None = None
+) -> Floats:
     """The power of each slot that is worth most beside the wholesale market, in whole kW.
 
     A price of zero or less is no reason to offer.
     """
-    return choose_reserves(programme, slots, deadline) if slots else np.zeros(0)
+    return choose_reserves(programme, slots, deadline, room) if slots else np.zeros(0)

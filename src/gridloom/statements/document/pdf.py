@@ -261,6 +261,8 @@ class _Document:
             (wording.NET_PER_MW, wording.show_figure(figures.net_per_mw, "{:,.2f} EUR/MW")),
             (wording.AVAILABILITY, wording.show_share(figures.availability_delivered)),
             (wording.MEASURED, wording.show_share(figures.measured_share)),
+            (wording.FORESIGHT, wording.show_figure(figures.foresight, "{:,.2f} EUR")),
+            (wording.FORESIGHT_SHARE, wording.show_share(figures.foresight_share)),
         ):
             if value:
                 self.y -= SMALL_ROW

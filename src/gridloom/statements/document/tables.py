@@ -37,6 +37,8 @@ _FIGURES: Final = (
     ("netPerMW", "EUR/MW"),
     ("availabilityDelivered", ""),
     ("measuredShare", ""),
+    ("foresight", "EUR"),
+    ("foresightShare", ""),
 )
 _ASSET_FIGURES: Final = (
     ("ratedPower", "MW"),
@@ -56,6 +58,8 @@ _ASSET_FIGURES: Final = (
     ("measuredShare", ""),
     ("earned", "EUR"),
     ("earnedPerMW", "EUR/MW"),
+    ("foresight", "EUR"),
+    ("foresightShare", ""),
 )
 _NO_LINE: Final = ("",) * 8
 _NO_FIGURE: Final = ("",) * 5

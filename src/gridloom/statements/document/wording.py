@@ -45,6 +45,8 @@ NET_PER_MW: Final = ("Lines of the month per MW, net", "Posten des Monats je MW,
 TO_DATE: Final = ("Of it until now", "Davon bis jetzt")
 AVAILABILITY: Final = ("Delivered of what batteries were asked for", "Von den Speichern geliefert, wie angefordert")
 MEASURED: Final = ("Measured of that energy", "Davon gemessen")
+FORESIGHT: Final = ("Best day-ahead schedules, in hindsight", "Beste Day-Ahead-Fahrpläne im Nachhinein")
+FORESIGHT_SHARE: Final = ("Earned in per cent of these", "Davon erlöst")
 
 _MONTHS: Final = (
     ("January", "Januar"),
