@@ -91,6 +91,9 @@ def _check_connection(battery: Battery, listen_s: float) -> list[Finding]:
     took_s = time.monotonic() - started_s
     connection.stop()
     findings = [Finding(battery.name, "rejected", text, is_good=False) for text in dict.fromkeys(rejected)]
+    if battery.dispatch is not None and "active_power" not in configured.signals:
+        lack = "without the signal active_power nobody notices a battery that does not follow"
+        findings.append(Finding(battery.name, "watchdog", lack, is_good=False))
     for name in configured.signals:
         if name in arrived:
             findings.append(Finding(battery.name, name, f"{arrived[name]:.6g}", is_good=True))

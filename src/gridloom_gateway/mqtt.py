@@ -14,7 +14,7 @@ import msgspec
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gridloom_gateway.configuration import Mqtt, TopicSignal, read_secret
+from gridloom_gateway.configuration import Mqtt, TopicSignal, make_trust, read_secret
 from gridloom_gateway.connection import Deliver, Reading, RejectionLog, SetPoint, SiteUnreachable
 
 MAX_PAYLOAD_BYTES: Final = 256 * 1024
@@ -57,7 +57,7 @@ class MqttConnection:
                 configuration.username, read_secret(configuration.password_file, configuration.password_env, purpose)
             )
         if configuration.tls:
-            context = ssl.create_default_context(cafile=configuration.ca_file)
+            context = make_trust(configuration.ca_file)
             context.minimum_version = ssl.TLSVersion.TLSv1_2
             self._client.tls_set_context(context)
 
