@@ -194,6 +194,6 @@ class GatewayProcess:
 def run_gateway(configuration: Configuration) -> None:
     leave_pandas_out()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    for name in ("httpx2", "pymodbus", "paho"):
+    for name in ("gridloom_client", "httpx2", "pymodbus", "paho"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     GatewayProcess(configuration).run()

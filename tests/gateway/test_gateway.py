@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -235,6 +236,24 @@ class TestTheCommand:
         site.stop()
         checked = gateway.command("check", str(gateway.file))
         assert (checked.returncode, "nothing arrived" in checked.stdout) == (1, True)
+
+    def test_says_what_keeps_it_from_a_broker(self, platform: Platform, broker: Broker, gateway: Gateway) -> None:
+        changes = {
+            "Not authorized": (f'username = "{USERNAME}"', 'username = "nobody"'),
+            "certificate verify failed": (f'ca_file = "{broker.certificate}"', ""),
+            "Connection refused": (f"port = {broker.port}", f"port = {free_port()}"),
+        }
+        assets = {said: platform.register(said) for said in changes}
+        batteries = [
+            mqtt_battery(assets[said], said, broker, gateway.directory).replace(before, after)
+            for said, (before, after) in changes.items()
+        ]
+        gateway.configure(platform.url, platform.make_key(*assets.values()), "".join(batteries))
+        checked = gateway.command("check", str(gateway.file))
+        lines = " ".join(checked.stdout.split())
+        assert checked.returncode == 1
+        for said in changes:
+            assert re.search(f"! {said} connection: .*no connection to the broker .*{said}", lines), checked.stdout
 
     def test_writes_an_example_that_it_reads(self, gateway: Gateway) -> None:
         assert gateway.command("init", str(gateway.file)).returncode == 0

@@ -42,8 +42,11 @@ def check(file: Path = Path("gateway.toml")) -> None:
         gridloom gateway check gateway.toml
     """
     findings = _use_configuration(file, lambda found: _import_part("checking").check_gateway(found))
-    rows = [(one.battery, one.subject, one.outcome, "" if one.is_good else "!") for one in findings]
-    print_table("Gateway", ["Battery", "What", "Outcome", ""], rows)
+    rows = [(one.battery, one.subject, one.outcome if one.is_good else "!") for one in findings]
+    print_table("Gateway", ["Battery", "What", "Outcome"], rows)
+    for one in findings:
+        if not one.is_good:
+            show_lines(f"! {' '.join(filter(None, (one.battery, one.subject)))}: {one.outcome}")
     if not all(one.is_good for one in findings):
         raise SystemExit(1)
 
