@@ -53,7 +53,7 @@ class AcknowledgementQueue:
         self._thread.join(5)
 
     def put(self, one: Acknowledgement) -> None:
-        """Durable when it returns."""
+        """Durable when it returns, unless the disk refuses it."""
         level = logging.INFO if one.status in ("RECEIVED", "APPLIED") else logging.WARNING
         _log.log(level, "Battery %s: dispatch of %s %s. %s", one.asset, one.time, one.status, one.reason or "")
         with self._lock:
@@ -66,7 +66,10 @@ class AcknowledgementQueue:
             [*map(str, one[:2]), one.time.isoformat(), one.status, one.at.isoformat(), one.reason]
             for one in self._waiting
         ]
-        replace_file(self._path, json.dumps(rows).encode())
+        try:
+            replace_file(self._path, json.dumps(rows).encode())
+        except OSError as error:
+            _log.error("Acknowledgements cannot be kept on disk: %s", error)
 
     def _send_waiting(self) -> None:
         while not self._stopping.is_set():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -68,6 +70,19 @@ def _check_rights(client: Client, battery: Battery) -> list[Finding]:
     return findings
 
 
+@contextmanager
+def _collect_warnings() -> Iterator[list[str]]:
+    """What a connection says in the log of a gateway that runs."""
+    found: list[str] = []
+    handler, logger = logging.Handler(logging.WARNING), logging.getLogger("gridloom_gateway")
+    handler.emit = lambda record: found.append(record.getMessage()[:MAX_TEXT])  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+
+
 def _check_connection(battery: Battery, listen_s: float) -> list[Finding]:
     """The last value of each signal that arrives within some seconds, and what could not be used."""
     arrived: dict[str, float] = {}
@@ -86,11 +101,16 @@ def _check_connection(battery: Battery, listen_s: float) -> list[Finding]:
 
     connection = make_connection(battery, reject, is_check=True)
     started_s = time.monotonic()
-    connection.start(deliver)
-    all_there.wait(listen_s if configured.signals else 0)
-    took_s = time.monotonic() - started_s
-    connection.stop()
-    findings = [Finding(battery.name, "rejected", text, is_good=False) for text in dict.fromkeys(rejected)]
+    with _collect_warnings() as warnings:
+        connection.start(deliver)
+        all_there.wait(listen_s if configured.signals else 0)
+        took_s = time.monotonic() - started_s
+        connection.stop()
+    findings = [Finding(battery.name, "connection", text, is_good=False) for text in dict.fromkeys(warnings)]
+    findings += [Finding(battery.name, "rejected", text, is_good=False) for text in dict.fromkeys(rejected)]
+    if battery.dispatch is not None and "active_power" not in configured.signals:
+        lack = "without the signal active_power nobody notices a battery that does not follow"
+        findings.append(Finding(battery.name, "watchdog", lack, is_good=False))
     for name in configured.signals:
         if name in arrived:
             findings.append(Finding(battery.name, name, f"{arrived[name]:.6g}", is_good=True))

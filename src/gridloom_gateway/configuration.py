@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -144,6 +145,9 @@ class Dispatch(_Struct, frozen=True):
         """Beyond it the battery does not follow: 5 % of the larger limit where nothing else is configured."""
         return self.tolerance_kw or max(0.05 * max(self.max_charge_kw, self.max_discharge_kw), 1.0)
 
+    def allows(self, power_kw: float) -> bool:
+        return -self.max_charge_kw <= power_kw <= self.max_discharge_kw
+
 
 class Battery(_Struct, frozen=True):
     asset: UUID
@@ -208,6 +212,14 @@ def read_secret(file: str | None, variable: str | None, purpose: str) -> str:
     if not found:
         raise ConfigurationError(f"There is no {purpose}: set {variable} or name a file in the configuration.")
     return found
+
+
+def make_trust(ca_file: str | None) -> ssl.SSLContext:
+    """Which certificates are trusted: the system's, or those of a file."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"The certificates in {ca_file} cannot be read: {error}.") from None
 
 
 # --- where a mistake stands ------------------------------------------------------------------------------------------

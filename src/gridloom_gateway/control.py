@@ -51,7 +51,8 @@ class Controller:
     plan: Plan = field(default_factory=Plan)
     written_kw: float | None = None
     written_s: float = float("-inf")
-    is_released: bool = True
+    is_released: bool = False
+    """Whether the site has been told that it is on its own; a process that was killed may have left it otherwise."""
     followed_s: float | None = None
     """Since when the battery does as it was told, or since when it has been told."""
     failing_s: float | None = None
@@ -65,7 +66,7 @@ class Controller:
             if self.limits.at_end == "zero" and self.plan.power_kw:
                 return self._step_towards(0.0, at_s)
             return Step(None if self.is_released else SetPoint(None))
-        if not -self.limits.max_charge_kw <= target_kw <= self.limits.max_discharge_kw:
+        if not self.limits.allows(target_kw):
             refusal = (
                 f"{target_kw:g} kW is beyond the limits of {-self.limits.max_charge_kw:g} to "
                 f"{self.limits.max_discharge_kw:g} kW"
@@ -82,7 +83,7 @@ class Controller:
 
     def _ramp_power(self, target_kw: float, at_s: float) -> float:
         ramp = self.limits.ramp_kw_per_s
-        if ramp is None or self.written_kw is None or self.is_released:
+        if ramp is None or self.written_kw is None:
             return target_kw
         most_kw = ramp * max(0.0, at_s - self.written_s)
         return self.written_kw + min(max(target_kw - self.written_kw, -most_kw), most_kw)
@@ -122,7 +123,7 @@ class BatteryControl:
         *,
         plan: Plan,
         clock: ClockComparison,
-        measured: Callable[[], Latest | None],
+        measured: Callable[[str], Latest | None],
         acknowledge: Callable[[Acknowledgement], None],
     ) -> None:
         self._asset, self._connection, self._clock = asset, connection, clock
@@ -189,7 +190,12 @@ class BatteryControl:
             self._acknowledge_period("APPLIED", period_of(instant), version)
 
     def _find_measured(self) -> float | None:
-        latest = self._measured()
+        """Without what the battery gives for FCR and aFRR, which no set-point of the gateway asks for."""
+        power_kw = self._find_recent("active_power")
+        return None if power_kw is None else power_kw - (self._find_recent("reserve_power") or 0.0)
+
+    def _find_recent(self, signal: str) -> float | None:
+        latest = self._measured(signal)
         if latest is None or now().timestamp() - latest.time_us / 1_000_000 > MAX_SAMPLE_AGE_S:
             return None
         return latest.value

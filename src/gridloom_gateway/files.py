@@ -1,7 +1,8 @@
-"""Files that are whole after any kill: written beside the old one, then put in its place."""
+"""Files that are whole after any kill: written beside the old one, then put in its place; and whose they are."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -21,3 +22,15 @@ def replace_file(path: Path, content: bytes, *, is_durable: bool = True) -> None
             os.fsync(directory)
         finally:
             os.close(directory)
+
+
+def lock_directory(directory: Path) -> bool:
+    """Whether the directory is this process's alone, until it ends in whatever way."""
+    directory.mkdir(parents=True, exist_ok=True)
+    file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return False
+    return True

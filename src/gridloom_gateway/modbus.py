@@ -11,7 +11,7 @@ from uuid import UUID
 from pymodbus.client import ModbusTcpClient
 from pymodbus.exceptions import ModbusException
 
-from gridloom_gateway.configuration import Modbus, RegisterSignal, RegisterType
+from gridloom_gateway.configuration import Dispatch, Modbus, RegisterSetPoint, RegisterSignal, RegisterType
 from gridloom_gateway.connection import Deliver, Reading, RejectionLog, SetPoint, SiteUnreachable
 
 MAX_REGISTERS_A_READ: Final = 120
@@ -57,8 +57,10 @@ def plan_blocks(signals: Sequence[tuple[str, RegisterSignal]]) -> list[RegisterB
 class ModbusConnection:
     """One battery behind a Modbus server, polled by a thread of its own; a lock keeps polls and writes apart."""
 
-    def __init__(self, asset: UUID, configuration: Modbus, reject: RejectionLog) -> None:
-        self._asset, self._configuration, self._reject = asset, configuration, reject
+    def __init__(
+        self, asset: UUID, configuration: Modbus, reject: RejectionLog, *, limits: Dispatch | None = None
+    ) -> None:
+        self._asset, self._configuration, self._reject, self._limits = asset, configuration, reject, limits
         self._blocks = plan_blocks(list(configuration.signals.items()))
         self._client = ModbusTcpClient(
             configuration.host, port=configuration.port, timeout=configuration.timeout_s, retries=1
@@ -82,9 +84,7 @@ class ModbusConnection:
             with self._lock:
                 self._ensure_connected()
                 if set_point.power_kw is not None:
-                    self._write_registers(
-                        target.register, self._encode_value(set_point.power_kw / target.factor, target.type)
-                    )
+                    self._write_registers(target.register, self._encode_power(set_point.power_kw, target))
                 if target.control_register is not None:
                     self._write_registers(target.control_register, [int(set_point.power_kw is not None)])
                 if target.heartbeat_register is not None and set_point.power_kw is not None:
@@ -144,12 +144,16 @@ class ModbusConnection:
         if not self._client.connected and not self._client.connect():
             raise ModbusException(f"no connection to {self._configuration.host}:{self._configuration.port}")
 
-    def _encode_value(self, value: float, kind: RegisterType) -> list[int]:
+    def _encode_power(self, power_kw: float, target: RegisterSetPoint) -> list[int]:
+        """The nearest value that the register can hold, but none beyond the battery's limits."""
+        value, kind = power_kw / target.factor, target.type
         number: int | float = value
         if kind in _INTEGER_BITS:
             bits, is_signed = _INTEGER_BITS[kind], not kind.startswith("u")
             low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if is_signed else (0, (1 << bits) - 1)
             number = round(value)
+            if self._limits is not None and not self._limits.allows(number * target.factor):
+                number = int(value)
             if not low <= number <= high:
                 raise SiteUnreachable(f"{number} does not fit a register of type {kind}")
         return self._client.convert_to_registers(number, _find_type(kind), self._configuration.word_order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -14,7 +15,7 @@ import msgspec
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from gridloom_gateway.configuration import Mqtt, TopicSignal, read_secret
+from gridloom_gateway.configuration import Mqtt, TopicSignal, make_trust, read_secret
 from gridloom_gateway.connection import Deliver, Reading, RejectionLog, SetPoint, SiteUnreachable
 
 MAX_PAYLOAD_BYTES: Final = 256 * 1024
@@ -44,6 +45,7 @@ class MqttConnection:
         self._client.max_inflight_messages_set(1000)
         self._prepare_security()
         self._control: bytes | None = None
+        self._is_refused = False
         self._deliver: Deliver | None = None
         set_point = configuration.set_point
         if set_point is not None and set_point.control_topic is not None:
@@ -57,13 +59,14 @@ class MqttConnection:
                 configuration.username, read_secret(configuration.password_file, configuration.password_env, purpose)
             )
         if configuration.tls:
-            context = ssl.create_default_context(cafile=configuration.ca_file)
+            context = make_trust(configuration.ca_file)
             context.minimum_version = ssl.TLSVersion.TLSv1_2
             self._client.tls_set_context(context)
 
     def start(self, deliver: Deliver) -> None:
         self._deliver = deliver
         self._client.on_connect = self._on_connect
+        self._client.on_connect_fail = self._on_connect_fail
         self._client.on_disconnect = self._on_disconnect
         self._client.on_message = self._on_message
         self._client.reconnect_delay_set(1, 10)
@@ -105,14 +108,24 @@ class MqttConnection:
 
     def _on_connect(self, client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
         if reason.is_failure:
-            _log.error("Battery %s: the broker %s refused: %s.", self._asset, self._configuration.host, reason)
+            self._log_refusal(reason)
             return
-        self._control = None
+        self._control, self._is_refused = None, False
         if self._by_topic:
             client.subscribe([(topic, 1) for topic in self._by_topic])
 
+    def _on_connect_fail(self, _client: Any, _data: Any) -> None:
+        self._log_refusal(sys.exc_info()[1])
+
+    def _log_refusal(self, reason: object) -> None:
+        """Once until it is reached: a connection that fails is tried again for ever."""
+        if not self._is_refused:
+            where = f"{self._configuration.host}:{self._configuration.port}"
+            _log.error("Battery %s: no connection to the broker %s: %s.", self._asset, where, reason)
+        self._is_refused = True
+
     def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
-        if reason.is_failure:
+        if reason.is_failure and not self._is_refused:
             _log.warning("Battery %s: the broker %s is gone: %s.", self._asset, self._configuration.host, reason)
 
     def _on_message(self, client: Any, _data: Any, message: paho.MQTTMessage) -> None:

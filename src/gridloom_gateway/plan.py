@@ -121,7 +121,10 @@ class DispatchReader:
             _log.info("Battery %s: its dispatch cannot be read: %s", asset, error)
             return False
         plan = Plan(answer.version, {point.time: point.power for point in answer.dispatch})
-        self._store.write(asset, plan)
+        try:
+            self._store.write(asset, plan)
+        except OSError as error:
+            _log.error("Battery %s: its dispatch holds, but cannot be kept on disk: %s", asset, error)
         self._changed[asset](plan)
         return True
 

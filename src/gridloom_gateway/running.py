@@ -18,9 +18,17 @@ import msgspec
 from gridloom_client import Client, GridloomError
 from gridloom_gateway.acknowledgements import AcknowledgementQueue
 from gridloom_gateway.clock import ClockComparison, SandboxClock, compare_clocks
-from gridloom_gateway.configuration import Battery, Configuration, Service, read_secret
+from gridloom_gateway.configuration import (
+    Battery,
+    Configuration,
+    ConfigurationError,
+    Service,
+    make_trust,
+    read_secret,
+)
 from gridloom_gateway.connection import Connection, RejectionLog
 from gridloom_gateway.control import BatteryControl
+from gridloom_gateway.files import lock_directory
 from gridloom_gateway.intake import Intake, Latest
 from gridloom_gateway.modbus import ModbusConnection
 from gridloom_gateway.mqtt import MqttConnection
@@ -49,6 +57,8 @@ def leave_pandas_out() -> None:
 
 def open_client(service: Service) -> Client:
     key = read_secret(service.key_file, service.key_env, "API key")
+    if service.ca_file is not None:
+        make_trust(service.ca_file)
     return Client(service.url, api_key=key, verify=service.ca_file or True)
 
 
@@ -62,7 +72,16 @@ def make_connection(battery: Battery, reject: RejectionLog, *, is_check: bool = 
         return MqttConnection(battery.asset, mqtt, reject, keeps_session=not is_check)
     assert battery.modbus is not None, "the configuration was checked"
     modbus = msgspec.structs.replace(battery.modbus, set_point=None) if is_check else battery.modbus
-    return ModbusConnection(battery.asset, modbus, reject)
+    return ModbusConnection(battery.asset, modbus, reject, limits=battery.dispatch)
+
+
+def _open_spool(directory: Path, limit_bytes: int) -> Spool:
+    try:
+        if lock_directory(directory):
+            return Spool(directory / "spool", limit_bytes)
+    except OSError as error:
+        raise ConfigurationError(f"The gateway cannot use its directory: {error}.") from None
+    raise ConfigurationError(f"Another gateway runs with {directory}; each needs a directory of its own.")
 
 
 class GatewayProcess:
@@ -70,7 +89,7 @@ class GatewayProcess:
         settings, service = configuration.gateway, configuration.service
         directory = Path(settings.directory)
         self._client = open_client(service)
-        self._spool = Spool(directory / "spool", settings.spool_limit_mb * MEGABYTE)
+        self._spool = _open_spool(directory, settings.spool_limit_mb * MEGABYTE)
         self._intake = Intake(self._spool)
         self._uplink = Uplink(
             self._client, self._spool, every_s=settings.send_every_s, batch_samples=settings.batch_samples
@@ -92,7 +111,7 @@ class GatewayProcess:
 
     def _make_control(self, battery: Battery) -> BatteryControl:
         assert battery.dispatch is not None, "only batteries that are dispatched"
-        measured: Callable[[], Latest | None] = partial(self._intake.find_latest, battery.asset, "active_power")
+        measured: Callable[[str], Latest | None] = partial(self._intake.find_latest, battery.asset)
         return BatteryControl(
             battery.asset,
             battery.dispatch,
@@ -151,6 +170,8 @@ class GatewayProcess:
                     control.wake()
         except GridloomError:
             return
+        except OSError as error:
+            _log.error("The sandbox's clock cannot be kept on disk: %s", error)
         if self._clock.is_told and not was_told:
             _log.error("The clock of this machine is %+.1f s off the service's.", self._clock.offset_s)
 
@@ -173,6 +194,6 @@ class GatewayProcess:
 def run_gateway(configuration: Configuration) -> None:
     leave_pandas_out()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    for name in ("httpx2", "pymodbus", "paho"):
+    for name in ("gridloom_client", "httpx2", "pymodbus", "paho"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     GatewayProcess(configuration).run()

@@ -272,7 +272,7 @@ def run_field(url: str, home: Path, mqtt_port: int, modbus_port: int) -> None:
     """Until SIGTERM, SIGINT or the end of the process that started it. `home` is the sandbox's, where its operator's
     sign-in is found."""
     logging.basicConfig(level=logging.INFO, format="field: %(message)s")
-    for name in ("httpx2", "pymodbus", "paho"):
+    for name in ("gridloom_client", "httpx2", "pymodbus", "paho"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -57,7 +57,7 @@ class Spool:
         self._codes = {signal: code for code, signal in enumerate(self.signals)}
         segments = self._list_segments()
         self._segment = max([*segments, self.read_sent().segment - 1], default=-1) + 1
-        self._file = self._open_segment()
+        self._file = self._open_segment(self._segment)
         self._synced_bytes = 0
         self.dropped_segments = 0
 
@@ -101,23 +101,25 @@ class Spool:
         with self._lock:
             self._synced_bytes += len(record)
         if self._synced_bytes >= SEGMENT_BYTES:
-            self.begin_segment()
+            try:
+                self.begin_segment()
+            except OSError as error:
+                _log.error("No new segment can be begun (%s); the last one goes on.", error)
 
     def begin_segment(self) -> Position:
-        """What is appended from now on stands at this position and after it."""
+        """What is appended from now on stands at this position and after it. Where it fails, all goes on as before."""
         with self._lock:
             if self._synced_bytes:
+                file = self._open_segment(self._segment + 1)
                 self._file.close()
-                self._segment += 1
-                self._synced_bytes = 0
-                self._file = self._open_segment()
+                self._file, self._segment, self._synced_bytes = file, self._segment + 1, 0
             position = Position(self._segment)
         self._pack_segment(position.segment - 2)
         self._drop_oldest()
         return position
 
-    def _open_segment(self) -> FileIO:
-        return FileIO(self._directory / f"{self._segment:012d}.raw", "w")
+    def _open_segment(self, number: int) -> FileIO:
+        return FileIO(self._directory / f"{number:012d}.raw", "w")
 
     def _pack_segment(self, number: int) -> None:
         raw = self._directory / f"{number:012d}.raw"
@@ -173,7 +175,11 @@ class Spool:
             packed = path.with_suffix(".packed")
             if not packed.exists():
                 return SampleColumns(), position
-            return unpack_columns(packed.read_bytes()), Position(position.segment + 1)
+            try:
+                return unpack_columns(packed.read_bytes()), Position(position.segment + 1)
+            except DamagedRecord:
+                _log.error("Segment %d is damaged on disk; its samples are lost.", position.segment)
+                return SampleColumns(), position
         columns, end = _read_records(data, 0, max_samples)
         return columns, Position(position.segment, position.offset + end)
 

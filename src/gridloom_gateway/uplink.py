@@ -63,20 +63,24 @@ class Uplink:
         self._thread.join(5)
 
     def _send_samples(self) -> None:
-        backoff_s, last_answer_s = 0.0, time.monotonic()
-        self._begin_catch_up()
+        backoff_s, last_answer_s, has_begun = 0.0, time.monotonic(), False
         while not self._stopping.is_set():
             try:
+                if not has_begun:
+                    self._begin_catch_up()
+                has_begun = True
                 has_more = self._send_batches()
-            except GridloomError as error:
-                if self.is_reached:
+                if not self.is_reached and time.monotonic() - last_answer_s > CATCH_UP_AFTER_S:
+                    self._begin_catch_up()
+            except (GridloomError, OSError) as error:
+                if self.is_reached and isinstance(error, OSError):
+                    _log.error("The spool cannot be read or written, which is tried again: %s", error)
+                elif self.is_reached:
                     _log.warning("The service does not take telemetry, which waits on disk: %s", error)
                 self.is_reached = False
                 backoff_s = min(MAX_BACKOFF_S, max(1.0, 2 * backoff_s))
                 self._stopping.wait(backoff_s)
                 continue
-            if not self.is_reached and time.monotonic() - last_answer_s > CATCH_UP_AFTER_S:
-                self._begin_catch_up()
             self.is_reached, backoff_s, last_answer_s = True, 0.0, time.monotonic()
             if not has_more:
                 self._stopping.wait(self._every_s)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import asyncpg
 import httpx2
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.client.conftest import Terminal
 from tests.client.test_published import FCR_COLUMNS, FCR_ROWS, write_xlsx
@@ -65,6 +67,25 @@ class TestImport:
             params={"series": "DAY_AHEAD_DE_LU", "start": "2026-03-28T23:00:00Z", "end": "2026-03-29T22:00:00Z"},
         )
         assert len(listed.json()) == 92
+
+    async def test_loads_the_same_rows_of_any_kind_of_file(self, signed_in: Terminal, tmp_path: Path) -> None:
+        starts = [datetime(2026, 11, 1, hour, tzinfo=UTC) for hour in range(3)]
+        text = "series;start;end;price\n" + "".join(
+            f"IDA1_DE_LU;{start.isoformat()};{(start + timedelta(hours=1)).isoformat()};1.234,56\n" for start in starts
+        )
+        table = pa.table(
+            {
+                "series": ["IDA1_DE_LU"] * 3,
+                "start": starts,
+                "end": [start + timedelta(hours=1) for start in starts],
+                "price": [1234.56] * 3,
+            }
+        )
+        pq.write_table(table, tmp_path / "prices.parquet")
+        first = await signed_in("import", "prices", "-", "--json", typed=text)
+        assert json.loads(first.out)["inserted"] == 3, first.err
+        again = await signed_in("import", "prices", str(tmp_path / "prices.parquet"), "--json")
+        assert json.loads(again.out)["unchanged"] == 3, again.err
 
     async def test_finds_settled_prices_that_are_not_the_published_ones(
         self, signed_in: Terminal, operator: httpx2.AsyncClient, asset: UUID, tmp_path: Path

@@ -300,12 +300,14 @@ def time_series(day: date, sequence: str, minutes: int, price: Callable[[datetim
 <resolution>PT{minutes}M</resolution>{"".join(points)}</Period></TimeSeries>"""
 
 
-def make_sheet(what: str, day: date) -> bytes:
+def make_sheet(what: str, day: date, *, without: str | None = None) -> bytes:
+    """without: a direction of which there are no rows."""
     workbook = Workbook()
     sheet = workbook.active
     assert sheet is not None
     for line in sheet_lines(what, day):
-        sheet.append(line)
+        if without is None or not any(str(cell).startswith(f"{without}_") for cell in line):
+            sheet.append(line)
     file = io.BytesIO()
     workbook.save(file)
     return file.getvalue()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import re
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import pytest
 from tests.conftest import running
 from tests.feeds.conftest import FeedService, Start
-from tests.feeds.stand_in import Canned, StandIn, midnight, quarters, value
+from tests.feeds.stand_in import Canned, StandIn, make_sheet, midnight, quarters, time_series, value
 from tests.feeds.test_pulling import SERIES, at, list_day, list_events, run_now
 from tests.people import People
 
@@ -31,7 +35,94 @@ CASES: list[tuple[str, Any, str]] = [
 ]
 
 
+DEEP = b"[" * 100_000
+
+
+def quoting(secret: str) -> bytes:
+    """An error page that quotes the request."""
+    return f"<html>of {secret}, refused: {secret}".encode()
+
+
+def in_spite_of_a_token(answer: Canned) -> Callable[[str], Canned | None]:
+    """What the data service of netztransparenz.de answers once the token is given."""
+    given = Canned(200, b'{"access_token":"stand-in-access"}')
+    return lambda target: given if "token" in target else answer
+
+
+def sheet_of(rows: str) -> Canned:
+    """A spreadsheet whose rows are written out."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(make_sheet("FCR", date(2027, 3, 11)))) as true, zipfile.ZipFile(file, "w") as other:
+        for name in true.namelist():
+            body = true.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                body = re.sub(rb"<sheetData>.*</sheetData>", f"<sheetData>{rows}</sheetData>".encode(), body)
+            other.writestr(name, body)
+    return Canned(200, file.getvalue())
+
+
+def document_with(periods: str) -> Canned:
+    """A document of ENTSO-E's of the coupled auction with these periods."""
+    start, end = "<Period>", "</Period>"
+    series = time_series(date(2027, 3, 11), "1", 15, lambda _: 1.0)
+    series = series[: series.index(start)] + periods + series[series.index(end) + len(end) :]
+    return Canned(200, f"<Publication_MarketDocument><type>A44</type>{series}</Publication_MarketDocument>".encode())
+
+
+LONG_PERIOD = (
+    "<Period><timeInterval><start>2027-03-01T23:00Z</start><end>2027-03-30T22:00Z</end></timeInterval>"
+    "<resolution>PT15M</resolution><Point><position>1</position><price.amount>1</price.amount></Point></Period>"
+)
+TABLE = "Datum;Zeitzone;von;bis;Datenkategorie;Datentyp;Einheit;reBAP unterdeckt;reBAP ueberdeckt;ID AEP\n"
+HOSTILE: list[tuple[str, Any, str]] = [
+    ("smard", Canned(200, b'{"timestamps":[1],"more":' + DEEP), "cannot be read: RecursionError"),
+    ("smard", Canned(200, b'{"timestamps":[' + b"9" * 5_000 + b"]}"), "no list of timestamps"),
+    ("smard", Canned(200, b'{"timestamps":[1,2,2]}'), "its order is not by time"),
+    ("energy-charts", Canned(200, b'{"unix_seconds":[0],"price":[1e999]}'), "no table of prices"),
+    ("energy-charts", Canned(200, b'{"unix_seconds":[99999999999999],"price":[1]}'), "no seconds since 1970"),
+    ("energy-charts", Canned(200, b'{"price":[],"unix_seconds":' + DEEP), "no table of prices"),
+    ("energy-charts", Canned(200, b'{"unix_seconds":[0,900],"price":[1,2]}'), "none of what was asked for"),
+    ("entsoe", Canned(500, quoting("stand-in-token")), "500 Internal Server Error"),
+    ("entsoe", Canned(403, quoting("stand-in-token")), "403 Forbidden"),
+    ("entsoe", Canned(418, quoting("stand-in-token")), "'<html>of (hidden), refused: (hidden)'"),
+    ("entsoe", Canned(302, b"", {"Location": "https://x/?securityToken=stand-in-token"}), "securityToken=(hidden)"),
+    ("entsoe", Canned(200, "<?xml version='1.0' encoding='UTF-16'?><x/>".encode("utf-16")), "not written in UTF-8"),
+    ("entsoe", document_with(LONG_PERIOD * 5_000), "more than 100000 values"),
+    ("regelleistung", sheet_of('<row r="99999999999"><c r="A1"><v>1</v></c></row>'), "more than 1048576 rows"),
+    ("regelleistung", sheet_of('<row><c r="XFD1"><v>1</v></c></row>' * 9), "256 columns"),
+    ("regelleistung", sheet_of('<row><c r="1A"><v>1</v></c></row>'), "not a whole spreadsheet"),
+    (
+        "netztransparenz",
+        in_spite_of_a_token(
+            Canned(200, f"{TABLE}11.03.2027;UTC;00:00;00:15;a;b;c;{';'.join(['9' * 40] * 3)}\n".encode())
+        ),
+        "cannot be read: InvalidOperation",
+    ),
+    (
+        "netztransparenz",
+        in_spite_of_a_token(Canned(200, f"{TABLE}01.01.0001;CET;00:00;00:15;a;b;c;1;1;1\n".encode())),
+        "cannot be read: OverflowError",
+    ),
+    ("netztransparenz", in_spite_of_a_token(Canned(418, quoting("stand-in-access"))), "'<html>of (hidden)"),
+    ("netztransparenz", Canned(400, quoting("stand-in-secret")), "'<html>of (hidden)"),
+    ("netztransparenz", Canned(200, b'{"access_token":"a\\r\\nX-Other: 1"}'), "without an access token"),
+]
+
+
 class TestAnswerOverTheNetwork:
+    async def test_that_is_hostile_is_told_without_secrets_and_writes_nothing(
+        self, start_feeds: Start, stand_in: StandIn
+    ) -> None:
+        service = await start_feeds(at(18), feeds=())
+        for source, answer, told in HOSTILE:
+            stand_in.faults = {source: answer}
+            run = await run_now(service, source)
+            assert told in run["fault"], (source, told, run["fault"])
+            assert "stand-in-" not in run["fault"], "no secret"
+            assert len(run["fault"]) <= 500
+        for table in ("reference_price", "feed_value", "feed_day"):
+            assert await service.edge.pool.fetchval(f"select count(*) from {table}") == 0, table
+
     async def test_that_cannot_be_right_writes_nothing_and_the_next_source_is_asked(
         self, start_feeds: Start, stand_in: StandIn
     ) -> None:

@@ -99,6 +99,12 @@ class TestDayAhead:
         ]
         assert len(reading.complete_days) == 2
 
+    @pytest.mark.parametrize("source", ["smard", "energy-charts", "entsoe"])
+    def test_is_read_from_hours_and_quarter_hours_where_a_window_has_both(self, source: str) -> None:
+        reading = pull(make_stand_in(), source, DAY_AHEAD, date(2025, 9, 29), date(2025, 10, 2))
+        assert len(reading.prices) == 2 * 24 + 2 * 96
+        assert len(reading.complete_days) == 4
+
     def test_is_read_from_both_files_where_a_week_begins(self) -> None:
         sunday, monday = date(2026, 11, 22), date(2026, 11, 23)
         reading = pull(make_stand_in(), "smard", DAY_AHEAD, sunday, monday)
@@ -134,6 +140,26 @@ class TestDayAhead:
         assert pull(stand_in, "smard", DAY_AHEAD, DAY).prices[0].price == 0
 
 
+class TestDocumentOfEntsoe:
+    def test_has_a_value_until_the_next_point_and_none_beyond_its_end(self) -> None:
+        stand_in = make_stand_in()
+        beyond = "<Point><position>97</position><price.amount>7</price.amount></Point></Period>"
+        held = time_series(DAY, "1", 15, lambda start: float(start.hour)).replace("</Period>", beyond)
+        stand_in.faults["entsoe"] = Canned(200, document_of(held))
+        reading = pull(stand_in, "entsoe", DAY_AHEAD, DAY)
+        assert [float(one.price) for one in reading.prices] == [float(start.hour) for start in quarters(DAY)]
+        stand_in.faults["entsoe"] = Canned(200, document_of(held.replace("A03<", "A01<")))
+        reading = pull(stand_in, "entsoe", DAY_AHEAD, DAY)
+        assert list(reading.remarks) == ["2026-11-19: DAY_AHEAD_DE_LU has 24 of 96 quarter-hours; the day is left out."]
+
+    @pytest.mark.parametrize("status", [200, 400])
+    def test_says_with_either_status_that_nothing_is_there_yet(self, status: int) -> None:
+        stand_in = make_stand_in()
+        stand_in.faults["entsoe"] = Canned(status, acknowledgement("999", "No matching data found"))
+        reading = pull(stand_in, "entsoe", DAY_AHEAD, DAY)
+        assert (list(reading.prices), list(reading.remarks)) == ([], [])
+
+
 class TestForecasts:
     def test_are_power_and_wind_is_that_on_land_and_at_sea(self) -> None:
         start = quarters(DAY)[0]
@@ -167,6 +193,12 @@ class TestReserves:
             ("AVERAGE", 5.0 + number) for number in range(6)
         }
         assert len(reading.prices) == 24
+
+    def test_of_one_direction_alone_are_no_whole_day(self) -> None:
+        for topic, what in ((AFRR_CAPACITY, "CAPACITY"), (AFRR_ENERGY, "ENERGY")):
+            stand_in = make_stand_in()
+            stand_in.faults["regelleistung"] = Canned(200, make_sheet(what, DAY, without="NEG"))
+            assert pull(stand_in, "regelleistung", topic, DAY).complete_days == frozenset()
 
     def test_of_a_day_without_data_are_an_empty_answer(self) -> None:
         reading = pull(make_stand_in(datetime(2026, 11, 18, 7, tzinfo=UTC)), "regelleistung", FCR, DAY)

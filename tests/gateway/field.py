@@ -253,6 +253,7 @@ time_unit = "ms"
 active_power = {{ topic = "{name}/meter", field = "power.active", unit = "W", sign = -1 }}
 state_of_charge = {{ topic = "{name}/meter", field = "soc", unit = "ratio" }}
 temperature = {{ topic = "{name}/temperature" }}
+reserve_power = {{ topic = "{name}/reserve" }}
 {set_point if dispatch else ""}{dispatch}
 """
 

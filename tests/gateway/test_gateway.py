@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -117,13 +118,31 @@ class TestTelemetry:
         sleep_until(lambda: len(platform.read(asset, "active_power", start)) == 500)
         meter.stop()
 
+    def test_goes_on_once_the_disk_takes_files_again(
+        self, platform: Platform, broker: Broker, gateway: Gateway
+    ) -> None:
+        asset, start = platform.register("full"), platform.now().replace(microsecond=0)
+        gateway.configure(
+            platform.url, platform.make_key(asset), mqtt_battery(asset, "full", broker, gateway.directory)
+        )
+        (in_the_way := gateway.directory / "state" / "spool" / "sent.json.new").mkdir(parents=True)
+        gateway.start()
+        meter = Meter(broker, "full")
+        sleep_until(lambda: broker_knows(broker, gateway))
+        meter.send(round(start.timestamp() * 1000), 1.0)
+        sleep_until(lambda: "spool cannot be read or written" in gateway.log)
+        in_the_way.rmdir()
+        meter.send(round(start.timestamp() * 1000) + 1, 2.0)
+        sleep_until(lambda: list(platform.read(asset, "active_power", start).values()) == [1.0, 2.0])
+        meter.stop()
+
 
 class TestDispatch:
     def test_reaches_both_kinds_of_sites_and_goes_on_without_the_line(
         self, platform: Platform, broker: Broker, gateway: Gateway
     ) -> None:
         names = ("by-mqtt", "by-modbus", "too-much", "stuck")
-        assets = {name: platform.register(name) for name in names}
+        assets = {name: platform.register(name) for name in (*names, "in-reserve")}
         ports = {name: free_port() for name in names[1:]}
         batteries = {name: SimulatedBattery(1000, 4000, 2000) for name in names}
         batteries["stuck"].is_stuck = True
@@ -132,11 +151,13 @@ class TestDispatch:
         at_broker = MqttSite(batteries["by-mqtt"], "by-mqtt", "127.0.0.1", broker.port, **security)
         first = (platform.now() + timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
         platform.back_virtual_asset(list(assets.values()), first)
-        for name in names:
-            platform.schedule(assets[name], first, [400.0, -200.0])
+        for asset in assets.values():
+            platform.schedule(asset, first, [400.0, -200.0])
         limits = {"too-much": dispatch_of(300.0), "stuck": dispatch_of(follow_within_s=1.5)}
-        configured = mqtt_battery(
-            assets["by-mqtt"], "by-mqtt", broker, gateway.directory, dispatch=dispatch_of(ramp_kw_per_s=1000)
+        at_brokers = {"by-mqtt": dispatch_of(ramp_kw_per_s=1000), "in-reserve": dispatch_of(follow_within_s=1.5)}
+        configured = "".join(
+            mqtt_battery(assets[name], name, broker, gateway.directory, dispatch=dispatch)
+            for name, dispatch in at_brokers.items()
         ) + "".join(
             modbus_battery(assets[name], name, port, dispatch=limits.get(name, dispatch_of()))
             for name, port in ports.items()
@@ -147,13 +168,23 @@ class TestDispatch:
         for site in sites:
             site.start()
         at_broker.start()
+        meter = Meter(broker, "in-reserve")
+        for path in ("acknowledgements.json.new", f"plans/{assets['by-mqtt']}.json.new"):
+            (gateway.directory / "state" / path).mkdir(parents=True)  # the disk refuses, and dispatch goes on
         gateway.start()
+        sleep_until(lambda: broker_knows(broker, gateway))
+        meter.publish("reserve", b"100")
+        meter.send(round(first.timestamp() * 1000) + 1000, 500.0)
         try:
             for name in ("by-mqtt", "by-modbus"):
                 sleep_until(partial(has_power, batteries[name], 400.0))
                 sleep_until(partial(is_last, platform, assets[name], "APPLIED"))
             sleep_until(lambda: "NOT_FOLLOWED" in platform.acknowledged(assets["stuck"]))
             sleep_until(lambda: "REJECTED" in platform.acknowledged(assets["too-much"]))
+            assert "NOT_FOLLOWED" not in platform.acknowledged(assets["in-reserve"]), "100 kW are its reserve"
+            meter.publish("reserve", b"0")
+            sleep_until(lambda: "NOT_FOLLOWED" in platform.acknowledged(assets["in-reserve"]))
+            meter.stop()
             assert batteries["too-much"].set_points == []
             entries = [platform.ask("GET", f"/physical-assets/{assets[name]}/logbook")[0] for name in names[2:]]
             assert [entry["title"] for entry in entries] == ["Dispatch rejected", "Dispatch not followed"]
@@ -182,6 +213,11 @@ class TestDispatch:
 class TestTheCommand:
     def test_checks_what_arrives(self, platform: Platform, broker: Broker, gateway: Gateway) -> None:
         asset, port = platform.register("checked"), free_port()
+        gateway.configure(platform.url, "", modbus_battery(asset, "checked", port))
+        (gateway.directory / "key").unlink()
+        for command in ("check", "run"):
+            refused = gateway.command(command, str(gateway.file))
+            assert (refused.returncode, "API key cannot be read" in refused.stderr) == (2, True), refused.stderr
         site = ModbusSite(SimulatedBattery(1000, 4000, 1000), port)
         site.start()
         gateway.configure(
@@ -192,9 +228,32 @@ class TestTheCommand:
         checked = gateway.command("check", str(gateway.file))
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert "state_of_charge" in checked.stdout
+        gateway.start()
+        sleep_until(lambda: "The gateway runs" in gateway.log)
+        second = gateway.command("run", str(gateway.file))
+        assert (second.returncode, "Another gateway runs" in second.stderr) == (2, True), second.stderr
+        gateway.stop()
         site.stop()
         checked = gateway.command("check", str(gateway.file))
         assert (checked.returncode, "nothing arrived" in checked.stdout) == (1, True)
+
+    def test_says_what_keeps_it_from_a_broker(self, platform: Platform, broker: Broker, gateway: Gateway) -> None:
+        changes = {
+            "Not authorized": (f'username = "{USERNAME}"', 'username = "nobody"'),
+            "certificate verify failed": (f'ca_file = "{broker.certificate}"', ""),
+            "Connection refused": (f"port = {broker.port}", f"port = {free_port()}"),
+        }
+        assets = {said: platform.register(said) for said in changes}
+        batteries = [
+            mqtt_battery(assets[said], said, broker, gateway.directory).replace(before, after)
+            for said, (before, after) in changes.items()
+        ]
+        gateway.configure(platform.url, platform.make_key(*assets.values()), "".join(batteries))
+        checked = gateway.command("check", str(gateway.file))
+        lines = " ".join(checked.stdout.split())
+        assert checked.returncode == 1
+        for said in changes:
+            assert re.search(f"! {said} connection: .*no connection to the broker .*{said}", lines), checked.stdout
 
     def test_writes_an_example_that_it_reads(self, gateway: Gateway) -> None:
         assert gateway.command("init", str(gateway.file)).returncode == 0

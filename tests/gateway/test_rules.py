@@ -125,6 +125,22 @@ class TestTheSpool:
         assert spool.size_bytes <= SEGMENT_BYTES
         assert spool.dropped_segments > 0
 
+    def test_goes_on_where_the_disk_refused_and_leaves_out_what_is_damaged(self, tmp_path: Path) -> None:
+        spool = Spool(tmp_path, 10**9)
+        written = write_samples(spool, 10)
+        (in_the_way := tmp_path / "000000000001.raw").mkdir()
+        with pytest.raises(OSError, match="directory"):
+            spool.begin_segment()
+        written += write_samples(spool, 10, 10)
+        in_the_way.rmdir()
+        for first in (20, 30):
+            spool.begin_segment()
+            written += write_samples(spool, 10, first)
+        assert sorted(read_all(spool)) == sorted(written)
+        [packed] = tmp_path.glob("*.packed")
+        packed.write_bytes(packed.read_bytes()[:-9])
+        assert read_all(spool) == written[400:]
+
     def test_forgets_what_was_sent(self, tmp_path: Path) -> None:
         spool = Spool(tmp_path, 10**9)
         write_samples(spool, 10)
@@ -175,6 +191,13 @@ class TestASetPoint:
         assert ended.set_point == SetPoint(None)
         controller.note_written(SetPoint(None), 31)
         assert controller.decide(NOON + timedelta(hours=1), 32, clock_is_too_far=False).set_point is None
+
+    def test_is_released_once_after_a_start_without_a_plan(self) -> None:
+        """A process that was killed may have left the site in the gateway's control."""
+        controller = Controller(LIMITS)
+        assert controller.decide(NOON, 0, clock_is_too_far=False).set_point == SetPoint(None)
+        controller.note_written(SetPoint(None), 0)
+        assert controller.decide(NOON, 1, clock_is_too_far=False).set_point is None
 
     def test_is_ramped(self) -> None:
         limits = Dispatch(max_charge_kw=500, max_discharge_kw=1000, ramp_kw_per_s=100)

@@ -36,7 +36,10 @@ def check_reading(
 
     `known_complete`: days that the answer itself shows to be complete, where some values may be missing for good.
     """
-    kept = sorted((one for one in prices if one.start in window), key=lambda one: (one.series, one.start))
+    answered = list(prices)
+    kept = sorted((one for one in answered if one.start in window), key=lambda one: (one.series, one.start))
+    if answered and not kept:
+        return Reading(remarks=[_describe_others(answered)])
     _check_values(topic, kept)
     by_day: dict[date, dict[str, list[PublishedPrice]]] = defaultdict(lambda: defaultdict(list))
     for one in kept:
@@ -50,6 +53,11 @@ def check_reading(
         return Reading(kept, complete)
     remarks = [_describe_part(topic, day, by_day[day]) for day in sorted(by_day.keys() - complete)]
     return Reading([one for one in kept if market_day_of(one.start) in complete], complete, remarks)
+
+
+def _describe_others(prices: Sequence[PublishedPrice]) -> str:
+    first, last = (format_instant(choose(one.start for one in prices)) for choose in (min, max))
+    return f"Values of {first} to {last} were answered, none of what was asked for."
 
 
 def _check_values(topic: Topic, prices: Sequence[PublishedPrice]) -> None:

@@ -113,8 +113,9 @@ class FeedClient:
                 method, question.url, headers=sent, content=content, extensions={"timeout": timeouts}
             ) as response:
                 tally.http_status = response.status
-                body = await _read_bounded(response, question, tally)
-                found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+                body = question.hide_secrets(await _read_bounded(response, question, tally))
+                headers_found = [(name.lower(), question.hide_secrets(value)) for name, value in response.headers]
+                found = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers_found}
         except Problem as refusal:
             raise Refused(f"{host} is not called: {refusal.detail}") from None
         except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:

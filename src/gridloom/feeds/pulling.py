@@ -13,7 +13,7 @@ from prometheus_client import Counter
 from gridloom.feeds import store
 from gridloom.feeds.configuration import FeedConfiguration
 from gridloom.feeds.model import FeedName, FeedRun, FeedRunStatus, PullTally, Reading, Topic, TopicState, topics_of
-from gridloom.feeds.question import FeedFault, SourceUnavailable
+from gridloom.feeds.question import FeedFault, SourceUnavailable, UnexpectedAnswer
 from gridloom.feeds.recording import emit_failed, emit_late, record_reading
 from gridloom.feeds.schedule import OUTAGES_TOLERATED, newest_day, pause_after_faults
 from gridloom.kernel.ids import uuid7
@@ -47,15 +47,13 @@ async def pull_topic(
     now: datetime,
 ) -> Pull:
     """A fault writes nothing but itself. `now` is the platform's time, by which values are first seen."""
-    assert configuration.client is not None, "feeds are pulled by processes that are configured"
-    feed, source, tally = state.feed, configuration.sources[state.feed], PullTally()
+    feed, tally = state.feed, PullTally()
     is_public = feed not in configuration.replaced
     new = changed = 0
     fault: FeedFault | None = None
     reading = Reading()
     try:
-        answers = await configuration.client.converse(source.ask(topic, window), tally, reuses=is_public)
-        reading = await asyncio.to_thread(source.read, topic, window, answers)
+        reading = await _ask_source(configuration, feed, topic, window, tally)
         new, changed = await record_reading(db, feed, topic, reading, now)
     except FeedFault as found:
         fault = found
@@ -77,6 +75,22 @@ async def pull_topic(
     after = await _note_outcome(db, topic, state, now, fault, is_public=is_public)
     RUNS.labels(feed, "done" if fault is None else "failed").inc()
     return Pull(run, after, complete | reading.complete_days, fault)
+
+
+async def _ask_source(
+    configuration: FeedConfiguration, feed: FeedName, topic: Topic, window: Window, tally: PullTally
+) -> Reading:
+    """An answer can be broken in more ways than its reader foresees; each of them is a fault of the source."""
+    client, source = configuration.client, configuration.sources[feed]
+    assert client is not None, "feeds are pulled by processes that are configured"
+    try:
+        answers = await client.converse(source.ask(topic, window), tally, reuses=feed not in configuration.replaced)
+        return await asyncio.to_thread(source.read, topic, window, answers)
+    except FeedFault:
+        raise
+    except Exception as fault:
+        log.exception("feed.unreadable", feed=feed, topic=topic.name)
+        raise UnexpectedAnswer(f"{tally.asked}: the answer cannot be read: {type(fault).__name__}.") from fault
 
 
 def _describe_outcome(fault: FeedFault | None, reading: Reading) -> str | None:

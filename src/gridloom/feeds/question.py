@@ -7,12 +7,16 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias, TypeVar
+from urllib.parse import quote
 
 T = TypeVar("T")
 
 MEBIBYTE: Final = 1024 * 1024
 MAX_SHOWN: Final = 160
 MAX_FAULT: Final = 500
+HIDDEN: Final = b"(hidden)"
+MIN_SECRET: Final = 6
+"""Anything shorter could stand in an answer by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,15 @@ class Question:
     limit_bytes: int = 4 * MEBIBYTE
     statuses: frozenset[int] = frozenset({200})
     """Those that the source's reader understands; any other one ends the pull."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What it sends that nobody may read in a run, should the source send it back."""
+
+    def hide_secrets(self, answered: bytes) -> bytes:
+        """An error page may quote the request."""
+        for secret in self.secrets:
+            if len(secret) >= MIN_SECRET:
+                answered = answered.replace(secret.encode(), HIDDEN).replace(quote(secret, safe="").encode(), HIDDEN)
+        return answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,5 +54,7 @@ def _check_markup(archive: zipfile.ZipFile) -> None:
             text = archive.read(name)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError):
             raise UnexpectedAnswer(f"{name[:80]!r} in the spreadsheet cannot be unpacked.") from None
+        if b"\x00" in text:
+            raise UnexpectedAnswer(f"{name[:80]!r} in the spreadsheet is not written in UTF-8.")
         if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
             raise UnexpectedAnswer("The spreadsheet declares a document type, which no true one does.")

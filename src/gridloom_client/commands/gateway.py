@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
@@ -40,10 +41,12 @@ def check(file: Path = Path("gateway.toml")) -> None:
 
         gridloom gateway check gateway.toml
     """
-    configuration = _load_configuration(file)
-    findings = _import_part("checking").check_gateway(configuration)
-    rows = [(one.battery, one.subject, one.outcome, "" if one.is_good else "!") for one in findings]
-    print_table("Gateway", ["Battery", "What", "Outcome", ""], rows)
+    findings = _use_configuration(file, lambda found: _import_part("checking").check_gateway(found))
+    rows = [(one.battery, one.subject, one.outcome if one.is_good else "!") for one in findings]
+    print_table("Gateway", ["Battery", "What", "Outcome"], rows)
+    for one in findings:
+        if not one.is_good:
+            show_lines(f"! {' '.join(filter(None, (one.battery, one.subject)))}: {one.outcome}")
     if not all(one.is_good for one in findings):
         raise SystemExit(1)
 
@@ -57,7 +60,7 @@ def run(file: Path = Path("gateway.toml")) -> None:
 
         gridloom gateway run /etc/gridloom-gateway/gateway.toml
     """
-    _import_part("running").run_gateway(_load_configuration(file))
+    _use_configuration(file, lambda found: _import_part("running").run_gateway(found))
 
 
 @app.command
@@ -101,11 +104,12 @@ def _check_packages() -> None:
         raise Misunderstood("The gateway needs some packages more: pip install 'gridloom[gateway]'.")
 
 
-def _load_configuration(file: Path) -> Any:
+def _use_configuration(file: Path, use: Callable[[Any], Any]) -> Any:
+    """A mistake may show only when it is used: a secret's file that is not there, a directory of somebody else's."""
     _check_packages()
     configuration = _import_part("configuration")
     try:
-        return configuration.load_configuration(file)
+        return use(configuration.load_configuration(file))
     except configuration.ConfigurationError as error:
         raise Misunderstood(str(error)) from None
 

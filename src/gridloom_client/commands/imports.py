@@ -41,6 +41,7 @@ _ROW = re.compile(r"/([0-9]+)(/.*)?$")
 MAX_SHOWN = 10
 ROWS_AT_ONCE = 10_000
 LINES_AT_ONCE = 50_000
+_PARQUET = b"PAR1"
 _MEDIA_TYPES = {
     ".csv": "text/csv",
     ".ndjson": "application/x-ndjson",
@@ -119,9 +120,11 @@ def prices(
     minutes: Literal[15, 60] | None = None,
     options: Options = USUAL,
 ) -> None:
-    """Load reference prices of any series: CSV or XLSX with columns series, start, end and price, from files or a pipe.
+    """Load reference prices of any series: CSV, XLSX or Parquet with columns series, start, end and price, from files
+    or a pipe.
 
-    Columns may be separated by commas, semicolons or tabs, and decimals by a point or a comma.
+    Columns may be separated by commas, semicolons or tabs, and decimals by a point or a comma. Parquet is sent as it
+    is, with all four columns.
 
     For example:
 
@@ -138,7 +141,7 @@ def prices(
         How long a price holds where rows have no end.
     """
     step = None if minutes is None else timedelta(minutes=minutes)
-    _import_prices(files, partial(read_price_rows, series=series, zone=zone, step=step), options)
+    _import_prices(files, partial(read_price_rows, series=series, zone=zone, step=step), options, takes_parquet=True)
 
 
 @app.command
@@ -174,21 +177,31 @@ def settlements(
 
 
 def _import_prices(
-    files: Sequence[Path], read: Callable[[NamedFile], Iterator[PublishedPrice]], options: Options
+    files: Sequence[Path],
+    read: Callable[[NamedFile], Iterator[PublishedPrice]],
+    options: Options,
+    *,
+    takes_parquet: bool = False,
 ) -> None:
     """Read everything first, so that a broken file stops the import before anything is sent."""
     _demand_files(files)
     with count_progress() as progress:
         reading = progress.add_task("files", total=len(files))
         prices: dict[tuple[str, Any], PublishedPrice] = {}
+        tables: list[bytes] = []
         for path in files:
-            prices |= {(price.series, price.start): price for price in read(_open_file(path))}
+            file = _open_file(path)
+            if takes_parquet and (body := file.read_bytes()).startswith(_PARQUET):
+                tables.append(body)
+            else:
+                prices |= {(price.series, price.start): price for price in read(file)}
             progress.advance(reading)
-        outcomes: list[BulkOutcome] = []
         sending = progress.add_task("prices", total=len(prices))
         with connect(options) as client:
+            add = client.reference_prices.add
+            outcomes = [add(body, content_type=_MEDIA_TYPES[".parquet"]) for body in tables]
             for part in _take_parts(iter(prices.values()), ROWS_AT_ONCE):
-                outcomes.append(client.reference_prices.add([price.row() for price in part]))
+                outcomes.append(add([price.row() for price in part]))
                 progress.advance(sending, len(part))
     _print_outcome(outcomes, options)
 

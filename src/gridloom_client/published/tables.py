@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from gridloom_client.published.prices import PublishedFileError
 
 MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e", "n.e."})
+MAX_ROWS, MAX_COLUMNS = 1_048_576, 256
 _ZIP = b"PK\x03\x04"
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d")
@@ -148,9 +149,18 @@ def _xlsx_lines(path: NamedFile) -> Iterator[list[Any]]:
         sheet = workbook.worksheets[0]
     except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError, IndexError, SyntaxError, ValueError) as fault:
         raise PublishedFileError(f"{path.name} is not a spreadsheet: {fault}.") from None
+    sheet.reset_dimensions()  # what a sheet says of its size need not be so, and rows would be filled up to it
+    width = 0
     try:
-        for line in sheet.iter_rows(values_only=True):
-            yield list(line)
+        for number, line in enumerate(sheet.iter_rows(values_only=True), 1):
+            width = max(width, len(line))
+            if number > MAX_ROWS or width > MAX_COLUMNS:
+                raise PublishedFileError(f"{path.name} has more than {MAX_ROWS} rows or {MAX_COLUMNS} columns.")
+            yield [*line, *[None] * (width - len(line))]
+    except PublishedFileError:
+        raise
+    except (zipfile.BadZipFile, KeyError, OSError, IndexError, SyntaxError, TypeError, ValueError) as fault:
+        raise PublishedFileError(f"{path.name} is not a whole spreadsheet: {fault}.") from None
     finally:
         workbook.close()
 

@@ -10,7 +10,13 @@ from typing import Final
 
 import msgspec
 
-from gridloom.feeds.checking import check_day_ahead_steps, check_order, check_reading, read_micros
+from gridloom.feeds.checking import (
+    QUARTER_HOURS_SINCE,
+    check_day_ahead_steps,
+    check_order,
+    check_reading,
+    read_micros,
+)
 from gridloom.feeds.model import FeedName, Reading, Topic
 from gridloom.feeds.question import Answer, Conversation, Question, UnexpectedAnswer, describe_body
 from gridloom.kernel.market_time import PERIOD, format_instant, market_day_of
@@ -36,10 +42,13 @@ class EnergyCharts:
         self._root = address or self.address
 
     def ask(self, topic: Topic, window: Window) -> Conversation[list[Answer]]:
+        """By months, and hours apart from quarter-hours: an answer has one resolution, which it does not name."""
         first, last = market_day_of(window.start), market_day_of(window.end - PERIOD)
         answers = []
         while first <= last:
             until = min(last, first + timedelta(days=_DAYS_AT_ONCE - 1))
+            if first < QUARTER_HOURS_SINCE <= until:
+                until = QUARTER_HOURS_SINCE - timedelta(days=1)
             answers.append((yield self._question(first, until)))
             first = until + timedelta(days=1)
         return answers

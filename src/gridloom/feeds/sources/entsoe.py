@@ -25,6 +25,8 @@ _RESOLUTIONS: Final = {"PT15M": PERIOD, "PT60M": timedelta(hours=1)}
 _COUPLED_AUCTION: Final = "1"
 _NO_DATA: Final = "999"
 _MAX_POSITION: Final = 4 * 25 * 31
+_MAX_VALUES: Final = 100_000
+"""A month in both resolutions has a twentieth of them, and one short point can stand for thousands."""
 _TOO_MUCH: Final = re.compile(r"exceed|maximum|allowed", re.IGNORECASE)
 
 
@@ -61,12 +63,12 @@ class Entsoe:
         }
         shown = f"/api?{urlencode(query)}"
         url = f"{self._root}{shown}&{urlencode({'securityToken': self._token})}"
-        return Question(url, shown, statuses=frozenset({200, 400}))
+        return Question(url, shown, statuses=frozenset({200, 400}), secrets=(self._token,))
 
     def read(self, topic: Topic, window: Window, answers: Sequence[Answer]) -> Reading:
         """Of the coupled auction alone: while only another auction's prices are there, there are none."""
         found: dict[datetime, PublishedPrice] = {}
-        others = 0
+        others = read = 0
         for answer in answers:
             for series in _read_time_series(answer):
                 if _text_of(series, "classificationSequence_AttributeInstanceComponent.position") != _COUPLED_AUCTION:
@@ -74,6 +76,9 @@ class Entsoe:
                     continue
                 _check_time_series(series)
                 for price in _read_periods(topic, series):
+                    read += 1
+                    if read > _MAX_VALUES:
+                        raise UnexpectedAnswer(f"The answers hold more than {_MAX_VALUES} values.")
                     _keep_finest(found, price)
         kept = _drop_covered(found)
         check_day_ahead_steps([one for one in kept if one.start in window])
@@ -95,6 +100,8 @@ def _split_days(window: Window, most: int) -> Iterator[Window]:
 
 
 def _parse_xml(answer: Answer) -> etree._Element:
+    if b"\x00" in answer.body:
+        raise UnexpectedAnswer("The answer is not written in UTF-8.")
     if b"<!DOCTYPE" in answer.body or b"<!ENTITY" in answer.body:
         raise UnexpectedAnswer("The answer declares a document type, which no true one does.")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -197,12 +204,12 @@ def _spread_points(period: etree._Element, count: int, *, holds: bool) -> Iterat
         points[position] = _read_amount(_text_of(point, "price.amount"))
     if 1 not in points:
         raise UnexpectedAnswer("A period has no position 1, so its first value is unknown.")
+    if not holds:
+        yield from sorted((position, value) for position, value in points.items() if position <= count)
+        return
     value = points[1]
     for position in range(1, count + 1):
-        if position in points:
-            value = points[position]
-        elif not holds:
-            continue
+        value = points.get(position, value)
         yield position, value
 
 

@@ -61,7 +61,8 @@ class Netztransparenz:
 
     def _ask_token(self) -> Conversation[str]:
         path = "/users/connect/token"
-        answer = yield Question(f"{self._token_root}{path}", f"POST {path}", form=self._form)
+        secrets = (self._form["client_secret"],)
+        answer = yield Question(f"{self._token_root}{path}", f"POST {path}", form=self._form, secrets=secrets)
         try:
             token = msgspec.json.decode(answer.body, type=_AccessToken).access_token
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -77,6 +78,7 @@ class Netztransparenz:
             path,
             headers={"Authorization": f"Bearer {token}"},
             statuses=frozenset({200, _NO_DATA, _REFUSED}),
+            secrets=(token,),
         )
 
     def read(self, topic: Topic, window: Window, answers: Sequence[Answer]) -> Reading:

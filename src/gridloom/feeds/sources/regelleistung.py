@@ -61,7 +61,7 @@ class Regelleistung:
             other = next((one for one in found if market_day_of(one.start) != day), None)
             if other is not None:
                 raise UnexpectedAnswer(f"The sheet of {day} holds prices of {market_day_of(other.start)}.")
-            if len({one.start for one in found}) >= _count_needed(topic, day):
+            if _is_whole(topic, day, found):
                 complete.add(day)
             prices += found
         return check_reading(topic, window, prices, known_complete=frozenset(complete))
@@ -78,5 +78,10 @@ def _read_sheet(topic: Topic, day: date, answer: Answer) -> list[PublishedPrice]
     return [PublishedPrice(one.series, one.start, one.end, one.price) for one in found]
 
 
-def _count_needed(topic: Topic, day: date) -> int:
-    return period_count(day) if topic is AFRR_ENERGY else len(BLOCK_START_HOURS)
+def _is_whole(topic: Topic, day: date, prices: Sequence[PublishedPrice]) -> bool:
+    """Capacity has a price in each block and direction; of energy, some quarter-hours of a direction have no bids."""
+    marginal = {name for name in topic.series if not name.endswith("_AVERAGE")}
+    starts = {name: {one.start for one in prices if one.series == name} for name in marginal}
+    if topic is AFRR_ENERGY:
+        return all(starts.values()) and len({one.start for one in prices}) >= period_count(day)
+    return all(len(found) >= len(BLOCK_START_HOURS) for found in starts.values())
