@@ -24,6 +24,7 @@ import msgspec
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 from gridloom_client.commands.directory import asks_for_json
+from gridloom_client.commands.terminal.cells import Cell, paint
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
@@ -135,7 +136,5 @@ def fail(sentence: str, code: int, *, as_json: bool = False) -> NoReturn:
         document = {"title": _KINDS.get(code, ""), "detail": strip_controls(sentence), "exitCode": code}
         sys.stderr.write(msgspec.json.encode(document).decode() + "\n")
         raise SystemExit(code)
-    from rich.console import Console
-
-    Console(stderr=True).print(strip_controls(sentence), style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.stderr.write(paint(Cell(strip_controls(sentence), "red"), sys.stderr) + "\n")
     raise SystemExit(code)
