@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more than cores: some tests wait for something else than the processor.
 JOBS ?= 3
+# Machines for which every locked package has a wheel: Linux with glibc 2.28 (Debian 10, RHEL 8) or later, and macOS.
+MACHINES := x86_64-manylinux_2_28 aarch64-manylinux_2_28 aarch64-apple-darwin
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
 .PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month field-day openapi schema lock clean console
@@ -105,6 +107,11 @@ lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
 	$(LOCK) --extra server --output-file requirements/server.lock
 	$(LOCK) --extra server --group build --output-file requirements/build.lock
 	$(LOCK) --extra server --extra gateway --extra mcp --extra otel --group dev --output-file requirements/dev.lock
+	@for lock in client server build dev; do for machine in $(MACHINES); do \
+	  echo "Looking for wheels of requirements/$$lock.lock for $$machine."; \
+	  $(BIN)/uv pip install --quiet --dry-run --target $(VENV)/none --python-platform $$machine --python-version 3.11 \
+	    --only-binary :all: --require-hashes -r requirements/$$lock.lock || exit 1; \
+	done; done
 
 clean: ## remove the environment and the caches, never the data
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

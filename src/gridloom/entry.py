@@ -79,7 +79,7 @@ def _run_command(words: list[str], leave: Callable[[int], NoReturn]) -> None:
     if words[0] in USER_COMMANDS:
         from gridloom_client.commands import make_app
 
-        gc.set_threshold(50_000)  # collecting what imports leave would cost a tenth of a short process
+        gc.set_threshold(200_000)  # collecting what imports leave would cost a twentieth of a short process
         try:
             make_app(words[0])()
         except SystemExit as ended:

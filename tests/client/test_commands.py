@@ -103,6 +103,11 @@ class TestCommands:
         assert ended.code == code, ended
         assert "Traceback" not in ended.out + ended.err
 
+    async def test_ask_any_service_for_its_health_whoever_is_signed_in_where(self, signed_in: Terminal):
+        ended = await signed_in("health", "--url", signed_in.address.replace("127.0.0.1", "localhost"))
+        assert (ended.code, ended.err) == (0, "")
+        assert "answers" in ended.out
+
 
 @pytest.fixture
 async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, str]:

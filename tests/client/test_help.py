@@ -18,6 +18,8 @@ from gridloom_client.commands.directory import (
 from gridloom_client.commands.narrow_help import reflow_help
 from gridloom_client.profiles import find_local_url
 
+ROOT = Path(__file__).parents[2]
+
 
 def sub_commands() -> list[str]:
     """Every command of the users' with its sub-commands."""
@@ -120,6 +122,14 @@ class TestAnUnknownCommand:
     def test_is_none_that_is_known(self):
         assert not [name for name in STORED if is_unknown(name.split())]
         assert not any(map(is_unknown, (["prices", "--plot"], ["statements"], ["whoami", "--json"], ["--help"])))
+
+    def test_is_in_no_example_and_on_no_page(self):
+        pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        shown = {page.name: re.findall(r"[`$|] ?gridloom ([a-z-]+[^`|\n]*)", page.read_text()) for page in pages}
+        shown |= {name: re.findall(r"^    gridloom (.+)$", text, re.MULTILINE) for name, text in STORED.items()}
+        assert {"command-line.md", "backtest"} <= {where for where, lines in shown.items() if lines}
+        unknown = [(where, line) for where, lines in shown.items() for line in lines if is_unknown(line.split())]
+        assert unknown == []
 
 
 class TestTheLocalService:

@@ -15,6 +15,7 @@ import pytest
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
 from gridloom_client.commands.terminal.asking import read_text
+from gridloom_client.commands.terminal.cells import Cell, lay_out_facts, lay_out_table, paint
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import Options
 from gridloom_client.commands.terminal.rendering import (
@@ -31,6 +32,41 @@ class TestATable:
     @pytest.mark.parametrize(("room", "shown"), [(100, [0, 1, 2]), (25, [0, 2]), (5, [0])])
     def test_keeps_the_first_column_and_what_fits_of_the_others(self, room: int, shown: list[int]):
         assert choose_columns([10, 30, 12], room) == shown
+
+    def test_keeps_its_columns_under_each_other_whatever_signs_are_in_it(self):
+        names = ["Husum", "電池東", "e\u0301te\u0301", "a name that is too long"]
+        rows = [[Cell(name), Cell(str(number))] for number, name in enumerate(names)]
+        assert lay_out_table(["Name", "kW"], rows, [False, True], 14) == [
+            "Name            kW",
+            "Husum            0",
+            "電池東           1",
+            "e\u0301te\u0301              2",
+            "a name that i…   3",
+        ]
+
+    def test_has_facts_that_go_on_below_themselves(self):
+        facts = [("Role", Cell("ADMIN")), ("May", Cell("Read:schedules, Update:schedules"))]
+        assert lay_out_facts(facts, 24) == ["Role  ADMIN", "May   Read:schedules,", "      Update:schedules"]
+
+
+class ATerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestAStyle:
+    @pytest.mark.parametrize(
+        ("variables", "shown"),
+        [({}, "\x1b[32mOK\x1b[0m"), ({"NO_COLOR": "1"}, "OK"), ({"TERM": "dumb"}, "OK")],
+        ids=["usually", "unwanted", "unknown to the terminal"],
+    )
+    def test_is_for_terminals_that_show_it(
+        self, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], shown: str
+    ):
+        for name in ("NO_COLOR", "TERM"):
+            monkeypatch.setenv(name, variables.get(name, ""))
+        assert paint(Cell("OK", "green"), ATerminal()) == shown
+        assert paint(Cell("OK", "green"), io.StringIO()) == "OK"
 
 
 class TestData:

@@ -336,6 +336,16 @@ class TestARefusal:
                 {"title": "Not understood", "detail": "Unknown option: --colour. Did you mean --url?"},
             ),
             ("assets show Hamburg -o json", 2, {"title": "Not understood"}),
+            (
+                "assets show --json",
+                2,
+                {"detail": "gridloom assets show needs ASSET; gridloom assets show --help has examples."},
+            ),
+            (
+                "assets create Nord -o json",
+                2,
+                {"detail": "gridloom assets create needs --organisation; gridloom assets create --help has examples."},
+            ),
             ("organisations list --json", 5, {"title": "No", "status": 500}),
         ],
     )
@@ -343,6 +353,26 @@ class TestARefusal:
         shown = run(command, {"/organisations": refuse(500, "some-problem")})
         document = json.loads(shown.err)
         assert (shown.code, shown.out, {name: document.get(name) for name in said}) == (code, "", said)
+
+
+class TestHealth:
+    @pytest.mark.parametrize(
+        ("body", "out", "err"),
+        [
+            (
+                {"status": "DOWN", "checks": [{"name": "database", "status": "DOWN", "detail": "does not answer"}]},
+                "The service is DOWN\ndatabase  DOWN: does not answer\n",
+                "",
+            ),
+            ({}, "", "Status 503.\n"),
+        ],
+        ids=["of the service", "of a proxy"],
+    )
+    def test_of_a_service_that_cannot_work_is_said_at_once_and_fails(
+        self, run: Run, body: dict[str, Any], out: str, err: str
+    ):
+        shown = run("health", {"/health/ready": lambda _: httpx2.Response(503, json=body)})
+        assert (shown.code, shown.out, shown.err, len(shown.service.requests)) == (5, out, err, 1)
 
 
 class TestAStream:

@@ -104,8 +104,6 @@ OTHER_WORDS: Final[dict[str, str]] = {
     "users": "members",
 }
 """Words that people type for a command of another name."""
-_HAVE_DEFAULTS: Final = ("prices", "statements")
-"""Groups that do something without a further word."""
 
 
 def find_help(words: str) -> str | None:
@@ -128,10 +126,12 @@ def is_unknown(words: Sequence[str]) -> bool:
     if words[0] not in USER_COMMANDS:
         return words[0] not in OPERATOR_COMMANDS and not words[0].startswith("-")
     further = words[1] if len(words) > 1 else "-"
-    if further.startswith("-") or words[0] in _HAVE_DEFAULTS:
-        return False
-    inner = [name for name in read_help_texts() if name.startswith(f"{words[0]} ")]
-    return bool(inner) and f"{words[0]} {further}" not in inner
+    texts = {} if further.startswith("-") else read_help_texts()
+    if not texts.get(words[0], "").startswith(f"Usage: gridloom {words[0]} COMMAND\n"):
+        return (
+            False  # it is no group, or one that does something by itself, as `gridloom backtest 2026-10-01 2026-11-01`
+        )
+    return f"{words[0]} {further}" not in texts
 
 
 def asks_for_json(words: Sequence[str]) -> bool:

@@ -110,6 +110,9 @@ class TestTheContentsOfADatabase:
     def test_are_named_where_a_start_would_refuse_them(self, settings, platform, faults):
         assert faults_of(replace(PRODUCTION, **settings), platform) == faults
 
+    def test_are_not_called_sound_with_a_key_that_the_settings_refuse(self):
+        assert not [*validate_secrets(replace(PRODUCTION, secrets_key="k" * 5), SERVED)]
+
 
 class TestVariables:
     def test_that_kubernetes_adds_are_left_alone(self, tmp_path):

@@ -18,7 +18,7 @@ from gridloom.platform.database.server.embedded import EmbeddedPostgres
 from gridloom.platform.identity.bootstrap import NO_SECRETS_KEY, BootstrapError, validate_credentials
 from gridloom.platform.identity.store.organisations import is_empty_platform
 from gridloom.platform.identity.store.signing_keys import list_signing_keys
-from gridloom.settings import Settings
+from gridloom.settings import MIN_SECRETS_KEY_LENGTH, Settings
 
 MAX_CLOCK_SKEW_S = 2.0
 TIMEOUT_S = 10
@@ -146,7 +146,7 @@ def validate_secrets(settings: Settings, platform: PlatformFacts | None) -> Iter
     elif settings.secrets_key is None:
         is_upgraded = platform is not None and not platform.is_empty
         yield CheckResult("secrets", Verdict.WARNING if is_upgraded else Verdict.FAILED, NO_SECRETS_KEY)
-    else:
+    elif len(settings.secrets_key) >= MIN_SECRETS_KEY_LENGTH:  # a shorter one is named among the settings
         yield CheckResult("secrets", Verdict.OK, "GRIDLOOM_SECRETS_KEY is set")
 
 

@@ -21,9 +21,10 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, ParamSpec
 
 import msgspec
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 from gridloom_client.commands.directory import asks_for_json
+from gridloom_client.commands.terminal.cells import Cell, paint
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
@@ -72,7 +73,16 @@ class CommandGroup(App):
         try:
             return super().__call__(tokens, exit_on_error=False, print_error=False, **how)
         except CycloptsError as error:
-            fail(" ".join(str(error).split()), MISUNDERSTOOD, as_json=asks_for_json(words))
+            fail(_describe_misuse(error), MISUNDERSTOOD, as_json=asks_for_json(words))
+
+
+def _describe_misuse(error: CycloptsError) -> str:
+    """What is missing under the name that `--help` has for it; other faults in the words of the library."""
+    argument, command = error.argument, " ".join(["gridloom", *(error.command_chain or ())])
+    if isinstance(error, MissingArgumentError) and argument is not None and not argument.tokens:
+        name = argument.name.lstrip("-").upper() if argument.field_info.is_positional else argument.name
+        return f"{command} needs {name}; {command} --help has examples."
+    return " ".join(str(error).split())
 
 
 def _end_with_sentence(command: Callable[P, None]) -> Callable[P, None]:
@@ -126,7 +136,5 @@ def fail(sentence: str, code: int, *, as_json: bool = False) -> NoReturn:
         document = {"title": _KINDS.get(code, ""), "detail": strip_controls(sentence), "exitCode": code}
         sys.stderr.write(msgspec.json.encode(document).decode() + "\n")
         raise SystemExit(code)
-    from rich.console import Console
-
-    Console(stderr=True).print(strip_controls(sentence), style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.stderr.write(paint(Cell(strip_controls(sentence), "red"), sys.stderr) + "\n")
     raise SystemExit(code)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.history import mention_history_to_people
 from gridloom_client.errors import CredentialsError
-from gridloom_client.profiles import NOT_SIGNED_IN, find_identity
+from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
 from gridloom_client.tokens import ApiKey, Password
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def connect(options: Options, *, mentions_history: bool = True) -> Client:
 
 
 def connect_without_sign_in(options: Options) -> Client:
-    """A client for operations that are open to all."""
-    return make_client(find_identity(options.url, options.profile).url)
+    """A client for operations that are open to all, also of a service other than the one that the user signed in to."""
+    return make_client(find_url(options.url, options.profile))
 
 
 def _identify_client(options: Options) -> Client:

@@ -14,10 +14,16 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
 
+from gridloom_client.commands.terminal.cells import (
+    GAP,
+    Cell,
+    lay_out_facts,
+    lay_out_table,
+    measure_text,
+    paint,
+    wrap_text,
+)
 from gridloom_client.commands.terminal.ending import Misunderstood, strip_controls
 from gridloom_client.frames import load_library, table_of
 
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
     from gridloom_client.commands.terminal.options import Options
 
 MARKET_ZONE = ZoneInfo("Europe/Berlin")
-_GAP = 2
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 _NUMBER = re.compile(r"-?[0-9][0-9,]*(\.[0-9]+)?")
 _COLOURS = {
@@ -40,24 +45,18 @@ _COLOURS = {
 }
 
 
-def show(*renderables: RenderableType) -> None:
-    """As wide as the terminal is, or as `COLUMNS` says, also into a pipe; no line ends in blanks."""
-    if sys.stdout.isatty():
-        Console().print(*renderables, sep="\n")
-        return
-    console = Console(width=terminal_width())
-    with console.capture() as captured:
-        console.print(*renderables, sep="\n")
-    sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
-
-
 def show_lines(*lines: str, to_stderr: bool = False) -> None:
     """Sentences for a person, wrapped where the terminal ends."""
     lines = tuple(map(strip_controls, lines))
     if to_stderr:
         sys.stderr.writelines(line + "\n" for line in lines)
     else:
-        show(*(Text(line) for line in lines))
+        _write_lines(part for line in lines for part in wrap_text(line, terminal_width()))
+
+
+def _write_lines(lines: Iterable[str]) -> None:
+    """No line ends in blanks."""
+    sys.stdout.writelines(line.rstrip() + "\n" for line in lines)
 
 
 def terminal_width() -> int:
@@ -68,6 +67,8 @@ def print_json(value: Any) -> None:
     """One JSON document; indented on a terminal."""
     encoded = encode_json(value)
     if sys.stdout.isatty():
+        from rich.console import Console  # a tenth of what a command costs
+
         Console().print_json(encoded.decode())
     else:
         sys.stdout.write(encoded.decode() + "\n")
@@ -178,25 +179,33 @@ def print_table(
     utc = options is not None and options.utc
     rows = list(rows)
     rows = [[_round_money(column, value) for column, value in zip(columns, row, strict=True)] for row in rows]
-    texts = _make_cells(rows, utc=utc)
-    if not texts:
-        show(f"No {title if title[:2].isupper() else title[:1].lower() + title[1:]}.")
+    cells = _make_cells(rows, utc=utc)
+    title = strip_controls(title)
+    if not cells:
+        show_lines(f"No {title if title[:2].isupper() else title[:1].lower() + title[1:]}.")
         return
     widths = [
-        max(len(column), *(len(row[index].plain) for row in texts)) + _GAP for index, column in enumerate(columns)
+        max(len(column), *(measure_text(row[index].text) for row in cells)) + GAP
+        for index, column in enumerate(columns)
     ]
-    shown = choose_columns(widths, terminal_width() + _GAP)
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    for index in shown:
-        is_number = all(_is_number(value[index], text[index].plain) for value, text in zip(rows, texts, strict=True))
-        table.add_column(columns[index], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
-    for row in texts:
-        table.add_row(*(row[index] for index in shown))
-    left_out = [column for index, column in enumerate(columns) if index not in shown]
-    show(
-        Text(title, style="table.title"),
-        table,
-        *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []),
+    shown = choose_columns(widths, terminal_width() + GAP)
+    lines = lay_out_table(
+        [columns[index] for index in shown],
+        [[row[index] for index in shown] for row in cells],
+        [
+            all(_is_number(value[index], row[index].text) for value, row in zip(rows, cells, strict=True))
+            for index in shown
+        ],
+        terminal_width(),
+    )
+    left_out = ", ".join(column for index, column in enumerate(columns) if index not in shown)
+    notes = wrap_text(f"Not shown: {left_out}", terminal_width()) if left_out else []
+    _write_lines(
+        [
+            *(paint(Cell(line, "italic"), sys.stdout) for line in wrap_text(title, terminal_width())),
+            *lines,
+            *(paint(Cell(line, "dim"), sys.stdout) for line in notes),
+        ]
     )
 
 
@@ -205,7 +214,7 @@ def _round_money(title: str, value: Any) -> Any:
     return Decimal(repr(value)) if isinstance(value, float) and "EUR" in title else value
 
 
-def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Text]]:
+def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Cell]]:
     """A column of midnights is a column of days."""
     zone = UTC if utc else MARKET_ZONE
     days = {
@@ -215,7 +224,7 @@ def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Text]]
     }
     return [
         [
-            Text(f"{value.astimezone(zone):%Y-%m-%d}")
+            Cell(f"{value.astimezone(zone):%Y-%m-%d}")
             if index in days and isinstance(value, datetime)
             else _make_cell(value, utc=utc, is_short=True)
             for index, value in enumerate(row)
@@ -240,12 +249,14 @@ def choose_columns(widths: Sequence[int], room: int) -> list[int]:
 
 def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = None) -> None:
     """Names and values under each other; what is unknown is left out."""
-    table = Table.grid(padding=(0, 2))
-    for name, value in facts.items():
-        if value is not None and value != ():
-            value = _round_money(name, value)
-            table.add_row(Text(name, style="dim"), _make_cell(value, utc=options is not None and options.utc))
-    show(Text(strip_controls(title), style="bold"), table)
+    shown = [
+        (name, _make_cell(_round_money(name, value), utc=options is not None and options.utc))
+        for name, value in facts.items()
+        if value is not None and value != ()
+    ]
+    titles = wrap_text(strip_controls(title), terminal_width())
+    lines = [paint(Cell(line, "bold"), sys.stdout) for line in titles]
+    _write_lines([*lines, *lay_out_facts(shown, terminal_width())])
 
 
 def count_text(count: int, thing: str) -> str:
@@ -258,11 +269,11 @@ def short_id(id: UUID | str) -> str:
     return str(id)[-8:]
 
 
-def _make_cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
+def _make_cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Cell:
     if value is None:
-        return Text("–", style="dim")
+        return Cell("–", "dim")
     text = strip_controls(short_id(value) if is_short and isinstance(value, UUID) else instant_text(value, utc=utc))
-    return Text(text, style=_COLOURS.get(text, ""))
+    return Cell(text, _COLOURS.get(text, ""))
 
 
 def instant_text(value: Any, *, utc: bool = False) -> str:
