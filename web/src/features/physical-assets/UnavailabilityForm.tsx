@@ -6,7 +6,7 @@ import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
 import { decimal, megawatts, signed, words } from '../../shared/format'
-import { type Quantity, readQuantity } from '../../shared/quantity'
+import { atMost, type Quantity, readQuantity } from '../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
@@ -376,5 +376,5 @@ function useSettled<T>(value: T, ms: number): T {
 /** What is missing, at most what the battery has; nothing where the field is empty. */
 function readMissing(text: string, unit: 'MW' | 'MWh', mostKw: number): Quantity {
   if (text.trim() === '') return { value: 0, fault: null }
-  return readQuantity(text, unit, { least: 0, most: mostKw / 1000, mostIs: `the ${mostKw / 1000} ${unit} it has` })
+  return readQuantity(text, unit, atMost(mostKw, unit))
 }
