@@ -6,7 +6,7 @@ import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
 import { decimal, megawatts, signed, words } from '../../shared/format'
-import { atMost, type Quantity, readQuantity } from '../../shared/quantity'
+import { atMost, plainNumber, type Quantity, readQuantity } from '../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
@@ -216,8 +216,10 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
         <Button onClick={onClose}>Cancel</Button>
         <Button kind="primary" type="submit" isBusy={report.isPending} disabled={!isWhole || text.description === ''}>
           {draft.powerKw > 0
-            ? `Report ${megawatts(draft.powerKw)} MW missing`
-            : `Report ${megawatts(draft.energyKwh)} MWh missing`}
+            ? `Report ${plainNumber(draft.powerKw / 1000)} MW missing`
+            : draft.energyKwh > 0
+              ? `Report ${plainNumber(draft.energyKwh / 1000)} MWh missing`
+              : 'Report what is missing'}
         </Button>
       </footer>
     </form>
