@@ -86,3 +86,9 @@ class TestRejection:
             decoder_of(hint)(to_json(value))
         assert found.value.errors[0].detail == expected
         assert not re.search("[`<>]", found.value.detail)
+
+    def test_names_a_bound_as_a_figure_in_the_fields_own_unit(self):
+        with pytest.raises(BadRequest) as found:
+            decoder_of(Annotated[float, Meta(le=0.25)])(to_json(1))
+        (error,) = found.value.document()["errors"]
+        assert error["figures"] == [{"text": "0.25", "value": 0.25, "unit": ""}]

@@ -1,4 +1,5 @@
 /** Numbers as people type them: one parser for every field, which refuses what has two readings and says what it read. */
+import { megawatts } from './format'
 
 export type Unit = 'MW' | 'MWh' | 'EUR' | '%' | ''
 
@@ -11,25 +12,43 @@ export interface Limits {
   decimals?: number
 }
 
+/** Of what a battery has, kW or kWh, no more can be named. */
+export const atMost = (mostKw: number, unit: 'MW' | 'MWh'): Limits => ({
+  least: 0,
+  most: mostKw / 1000,
+  mostIs: `the ${megawatts(mostKw)} ${unit} it has`,
+})
+
 export type Quantity = { value: number; fault: null } | { value: null; fault: string }
 
 /** How much of the field's unit one of the typed unit is. */
-const FACTORS: Record<Unit, Record<string, number>> = {
-  MW: { kw: 0.001, mw: 1, gw: 1000 },
-  MWh: { kwh: 0.001, mwh: 1, gwh: 1000 },
-  EUR: { eur: 1, '€': 1 },
-  '%': { '%': 1 },
-  '': {},
+const FACTORS: Record<Unit, ReadonlyMap<string, number>> = {
+  MW: new Map([
+    ['kw', 0.001],
+    ['mw', 1],
+    ['gw', 1000],
+  ]),
+  MWh: new Map([
+    ['kwh', 0.001],
+    ['mwh', 1],
+    ['gwh', 1000],
+  ]),
+  EUR: new Map([
+    ['eur', 1],
+    ['€', 1],
+  ]),
+  '%': new Map([['%', 1]]),
+  '': new Map(),
 }
 
 /** The value in the field's unit. `300 kW` is 0.3 MW; `1.234,5` and `1,234.5` are one number; `1.500` MW has two readings. */
 export function readQuantity(text: string, unit: Unit, limits: Limits = {}): Quantity {
-  const plain = text.replace(/[−–]/g, '-').replace(/[\s'’]/g, '')
+  const plain = ungrouped(text.replace(/[−–]/g, '-'))
   if (plain === '') return { value: null, fault: 'Name a number.' }
   const parts = /^(€?)([+-]?[\d.,]+)([a-z%€]*)$/i.exec(plain)
   if (!parts) return { value: null, fault: `“${text.trim()}” is not a number${unit ? ` in ${unit}` : ''}.` }
   const typed = ((parts[3] || parts[1]) ?? '').toLowerCase()
-  const factor = typed === '' ? 1 : FACTORS[unit][typed]
+  const factor = typed === '' ? 1 : FACTORS[unit].get(typed)
   if (factor === undefined)
     return { value: null, fault: unit ? `“${parts[3] || '€'}” is no unit here: ${unit}.` : 'A number without a unit.' }
   const number = readDigits(parts[2] ?? '', limits.decimals)
@@ -46,6 +65,16 @@ export function plainNumber(value: number): string {
 /** `% of rated power` → `%` */
 export const unitOf = (label: string | undefined): Unit =>
   (['MWh', 'MW', 'EUR', '%'] as const).find((unit) => label?.startsWith(unit)) ?? ''
+
+/** Without the spaces and apostrophes that group thousands or stand beside a number; `12 5` keeps its own, and is none. */
+function ungrouped(text: string): string {
+  const trimmed = text
+    .trim()
+    .replace(/^([€+-]*)\s+/, '$1')
+    .replace(/\s*([a-z%€]+)$/i, '$1')
+  const digits = /^([€+-]*)(\d{1,3}(?:[\s'’]\d{3})+)(?![\d\s'’])/.exec(trimmed)
+  return digits ? trimmed.replace(digits[2] ?? '', (digits[2] ?? '').replace(/[\s'’]/g, '')) : trimmed
+}
 
 function readDigits(text: string, decimals: number | undefined): Quantity {
   const sign = text.startsWith('-') ? -1 : 1

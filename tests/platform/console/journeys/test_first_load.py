@@ -12,6 +12,8 @@ from tests.platform.console.journeys.scene import Scene
 from tests.platform.console.journeys.test_virtual_battery import sixth_day
 
 MAX_REQUESTS = 20
+MAX_SCRIPT_BYTES = 135_000
+"""As they are sent, compressed."""
 MAX_READS_OF_A_SAVE = 10
 """The save, the battery with its plan and store, the list, what its holders see; a few of them twice."""
 
@@ -31,15 +33,18 @@ async def silence_stade(route: Route) -> None:
 
 class TestAFirstLoad:
     @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
-    async def test_of_the_overview_asks_twenty_times_at_most_and_opens_one_stream(
+    async def test_of_the_overview_is_small_asks_twenty_times_at_most_and_opens_one_stream(
         self, open_tab: OpenTab, username: str
     ):
         async with open_tab(username, is_new=True) as tab:
             asked: list[str] = []
+            scripts: list[Request] = []
 
             def note(request: Request) -> None:
                 if not request.url.startswith("data:"):
                     asked.append(request.url)
+                if request.resource_type == "script":
+                    scripts.append(request)
 
             tab.page.on("request", note)
             await tab.open("/")
@@ -48,6 +53,8 @@ class TestAFirstLoad:
             assert len(asked) <= MAX_REQUESTS, "\n".join(asked)
             streams = [url for url in asked if url.endswith("/console/api/events")]
             assert len(streams) == 1
+            sizes = {one.url: (await one.sizes())["responseBodySize"] for one in scripts}
+            assert 50_000 < sum(sizes.values()) <= MAX_SCRIPT_BYTES, sizes
 
 
 class TestASave:

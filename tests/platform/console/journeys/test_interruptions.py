@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 
 import asyncpg
 from playwright.async_api import Route, expect
 from tests.people import PASSWORD
 from tests.platform.console.journeys.conftest import OpenTab
-from tests.platform.console.journeys.scene import Scene
+from tests.platform.console.journeys.scene import BERLIN, RATIO, Scene
 from tests.platform.console.journeys.test_conflicts import type_power
 from tests.platform.console.journeys.test_virtual_battery import fifth_day, schedule_of
 
@@ -79,6 +79,92 @@ class TestWhatWasTyped:
             await expect(page.get_by_text("Connection lost")).to_have_count(0, timeout=30_000)
             await page.get_by_role("button", name="Write it").click()
             await expect(page.locator(".logbook").get_by_text("Typed before a restart")).to_be_visible()
+
+
+class TestAGateThatPasses:
+    async def test_leaves_out_the_edits_that_came_too_late_and_saves_the_rest(self, open_tab: OpenTab, scene: Scene):
+        asset_id = await asyncio.to_thread(make_battery_of_today, scene)
+        day = scene.now.astimezone(BERLIN).date()
+        first = next_open_quarter(scene)
+        at, later = (f"{one.astimezone(BERLIN):%H:%M}" for one in (first, first + timedelta(hours=2)))
+        left_out = re.compile("1 expired edit left out: the gate")
+        async with open_tab("rival") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{asset_id}/{day}")
+            await type_power(page, at, "0.5")
+            await type_power(page, later, "99")
+            await expect(page.get_by_role("alert")).to_contain_text("99 MW is beyond what can be discharged, 2 MW")
+            await expect(page.get_by_role("gridcell", name=re.compile(f"^{later} 0.0 MW"))).to_have_text("99")
+            await page.keyboard.press("Escape")
+            await type_power(page, later, "-500 kW")
+            await expect(page.get_by_text("2 changed", exact=True)).to_be_visible()
+            await asyncio.to_thread(scene.advance, "PT15M")
+            await expect(page.get_by_text(left_out)).to_be_visible()
+            await expect(page.get_by_role("gridcell", name=re.compile(f"^{at} .*edit expired"))).to_be_visible()
+            await expect(page.get_by_text("1 changed", exact=True)).to_be_visible()
+            await tab.check_in_both_themes()
+            await page.keyboard.press("x")
+            await expect(page.get_by_text(left_out)).to_have_count(0)
+            # What is typed and not yet entered is saved as the table shows it.
+            await page.get_by_role("gridcell", name=re.compile(f"^{later} ")).click()
+            await page.keyboard.type("-0.7")
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("No changes")).to_be_visible()
+            power = await asyncio.to_thread(stored_power, scene, asset_id, first + timedelta(hours=2))
+            assert power == -700
+        first = next_open_quarter(scene)
+        at, later = (f"{one.astimezone(BERLIN):%H:%M}" for one in (first, first + timedelta(hours=3)))
+        async with open_tab("rival") as tab:
+            page = tab.page
+            await tab.open(f"/portfolio-plan/{day}", "Portfolio plan")
+            await tab.settle()
+            rows = f"Time\\tIller\\n{at}\\t0.2\\n{later}\\t0.2"
+            await page.evaluate(f"navigator.clipboard.writeText('{rows.replace('0.2', '99')}')")
+            await page.get_by_role("button", name="Paste").click()
+            await expect(page.get_by_text("it discharges at most 2 MW then. Nothing was pasted.")).to_be_visible()
+            await page.evaluate(f"navigator.clipboard.writeText('{rows}')")
+            await page.get_by_role("button", name="Paste").click()
+            await expect(page.get_by_text("Saves 2 quarter-hours of 1 battery")).to_be_visible()
+            await asyncio.to_thread(scene.advance, "PT15M")
+            await expect(page.get_by_text(left_out)).to_be_visible()
+            await expect(page.get_by_text("Saves 1 quarter-hour of 1 battery")).to_be_visible()
+            await page.keyboard.press("x")
+            await expect(page.get_by_text(left_out)).to_have_count(0)
+            await expect(page.get_by_text("Saves 1 quarter-hour of 1 battery")).to_be_visible()
+            await page.get_by_role("button", name="Discard").click()
+
+
+def make_battery_of_today(scene: Scene) -> str:
+    """One of the rival's that delivers already."""
+    grant = f"/physical-assets/{scene.assets['Wilster']}/grants/{scene.operator.organisation_id}"
+    may = ["Read:physical-assets", "Read:schedules", "Read:monitoring", "Update:schedules"]
+    scene.owner.put(grant, {"permissions": may})
+    midnight = datetime.combine(scene.now.astimezone(BERLIN).date(), time(), BERLIN)
+    body = {
+        "name": "Iller",
+        "start": midnight.isoformat(),
+        "end": (midnight + timedelta(days=2)).isoformat(),
+        "deliveryZone": "TenneT",
+        "ratedChargePower": 2000,
+        "ratedDischargePower": 2000,
+        "energyCapacity": 8000,
+        "backing": [{"physicalAssetID": scene.assets["Wilster"], "share": 1}],
+        **RATIO,
+    }
+    path = f"/organisations/{scene.rival.organisation_id}/virtual-assets"
+    return str(scene.operator.post(path, body)["id"])
+
+
+def next_open_quarter(scene: Scene) -> datetime:
+    """The first whose gate, eight minutes before it, is still to come."""
+    now = scene.now + timedelta(minutes=8)
+    return now.replace(minute=now.minute - now.minute % 15, second=0, microsecond=0) + timedelta(minutes=15)
+
+
+def stored_power(scene: Scene, asset_id: str, at: datetime) -> float:
+    window = {"start": at.isoformat(), "end": (at + timedelta(minutes=15)).isoformat()}
+    path = f"/organisations/{scene.rival.organisation_id}/virtual-assets/{asset_id}/schedule"
+    return float(scene.rival.get(path, **window)["schedule"][0]["power"])
 
 
 class TestAWalkOfTheClock:

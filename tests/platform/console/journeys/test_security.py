@@ -85,6 +85,13 @@ class TestSessionsAndNetworks:
             stranger.expect_refusal(401)
             await mine.open("/administration/security", "Administration")
             await expect(mine.page.get_by_text("you", exact=True)).to_be_visible()
+            # One alone is asked as all others are; the way back ends none.
+            await mine.page.get_by_role("button", name="End Chromium on Linux").first.click()
+            asked = mine.page.get_by_role("region", name="End that session?")
+            await expect(asked).to_contain_text("Signed out at once: Chromium on Linux")
+            await asked.get_by_role("button", name="Back").click()
+            await stranger.page.reload()
+            await expect(stranger.page.locator("#screen h1")).to_be_visible()
             await mine.page.get_by_role("button", name=re.compile("^End the")).click()
             await mine.page.get_by_role("button", name=re.compile("^End (it|them)$")).click()
             await expect(mine.page.get_by_role("button", name=re.compile("^End ")).first).to_have_count(0)

@@ -57,6 +57,10 @@ class TestAMonth:
             await expect(page.get_by_text("Imbalance prices")).to_be_visible()
             await tab.check()
             await page.get_by_role("button", name="Issue without them…").click()
+            # Asked once: how many documents, what they come to and what is missing.
+            asked = page.locator("form").filter(has_text="for good without them?")
+            await expect(asked).to_contain_text(re.compile(r"1 document, €[\d,.]+ to be paid out in all\."))
+            await expect(asked).to_contain_text(re.compile("Missing: .*imbalance prices"))
             forced = page.get_by_role("button", name=re.compile("all the same$"))
             await expect(forced).to_be_disabled()
             await page.get_by_label(f"Type {month} to issue it without them").fill(month)

@@ -82,5 +82,6 @@ class TestAKey:
                     re.compile(r"\d{1,2} \w{3} \d{4}")
                 )
                 await tab.page.get_by_role("button", name="Revoke Night job").click()
+                await tab.page.get_by_role("button", name="Revoke it").click()
                 await expect(tab.page.get_by_role("button", name="Revoke Night job")).to_have_count(0)
                 await wait_for_status(machine, 401, "/auctions")

@@ -8,6 +8,7 @@ import { permissionInWords } from '../../shared/permissions'
 import { nearTime, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { Confirmation } from '../../shared/ui/Confirmation'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
@@ -21,6 +22,7 @@ export function APIKeys() {
   const zone = useZone()
   const keys = useAPIKeys()
   const queries = useQueryClient()
+  const [asked, setAsked] = useState<{ id: string; name: string } | null>(null)
   const revoke = useMutation({
     mutationFn: (id: string) => ask(`/auth/api-keys/${id}`, { method: 'DELETE' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['administration', 'api-keys'] }),
@@ -30,6 +32,20 @@ export function APIKeys() {
       <NewKey />
       <Card title="Your API keys">
         <SignInAgain error={revoke.error} />
+        {asked && (
+          <Confirmation
+            key={asked.id}
+            title={`Revoke ${asked.name}?`}
+            action="Revoke it"
+            onCancel={() => setAsked(null)}
+            onConfirm={() => {
+              setAsked(null)
+              revoke.mutate(asked.id)
+            }}
+          >
+            What uses {asked.name} stops at once.
+          </Confirmation>
+        )}
         <Loaded query={keys} skeleton={<SkeletonRows rows={3} />}>
           {(list) =>
             list.length === 0 ? (
@@ -52,7 +68,7 @@ export function APIKeys() {
                           kind="danger"
                           isCompact
                           isBusy={revoke.isPending}
-                          onClick={() => revoke.mutate(key.id)}
+                          onClick={() => setAsked(key)}
                           aria-label={`Revoke ${key.name}`}
                         >
                           Revoke

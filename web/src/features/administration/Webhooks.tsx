@@ -67,6 +67,7 @@ function Row({ webhook, isChosen, onChoose }: { webhook: Webhook; isChosen: bool
     mutationFn: () => ask(`/webhooks/${webhook.id}`, { method: 'PATCH', body: { enabled: !webhook.enabled } }),
     onSettled: refresh,
   })
+  const [isAsked, setIsAsked] = useState(false)
   const remove = useMutation({
     mutationFn: () => ask(`/webhooks/${webhook.id}`, { method: 'DELETE' }),
     onSettled: refresh,
@@ -96,10 +97,10 @@ function Row({ webhook, isChosen, onChoose }: { webhook: Webhook; isChosen: bool
             kind="danger"
             isCompact
             isBusy={remove.isPending}
-            onClick={() => remove.mutate()}
-            aria-label={`Remove ${webhook.url}`}
+            onClick={() => (isAsked ? remove.mutate() : setIsAsked(true))}
+            {...(isAsked ? {} : { 'aria-label': `Remove ${webhook.url}` })}
           >
-            Remove
+            {isAsked ? 'Remove it for good' : 'Remove'}
           </Button>
         </span>
       </td>

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { allPages, answered, api, offers, type Schemas } from '../../shared/api/client'
 import { useMay } from '../../shared/api/session'
-import { readQuantity } from '../../shared/quantity'
+import { type Limits, readQuantity } from '../../shared/quantity'
 import { HOUR_MS } from '../../shared/time/marketDay'
 
 export type Auction = Schemas['AuctionView']
@@ -178,16 +178,18 @@ export function binsOf({ p10, p50, p90, calibration }: Valuation): Bins | null {
   return { low, high, counts }
 }
 
+export const PRICE_LIMITS: Limits = {
+  decimals: 2,
+  least: 0.01,
+  leastIs: 'the least, €0.01',
+  most: 10_000_000,
+  mostIs: 'the most, €10,000,000',
+}
+
 /** A price as it is typed, with a decimal comma or point, grouped or not. */
 export function readPrice(text: string): { price: number; fault: null } | { price: null; fault: string } {
   if (text.trim() === '') return { price: null, fault: 'Name a price.' }
-  const read = readQuantity(text, 'EUR', {
-    decimals: 2,
-    least: 0.01,
-    leastIs: 'the least, €0.01',
-    most: 10_000_000,
-    mostIs: 'the most, €10,000,000',
-  })
+  const read = readQuantity(text, 'EUR', PRICE_LIMITS)
   return read.value === null ? { price: null, fault: read.fault } : { price: read.value, fault: null }
 }
 

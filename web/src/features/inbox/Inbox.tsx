@@ -22,7 +22,7 @@ const MOST = 100
 /** What happened while I was away, where is it, and what can I do about it? */
 export default function Inbox() {
   const now = useMinute()
-  const { items, isLoading } = useInbox()
+  const { items, isLoading } = useInbox(true)
   const { isUnread, mark } = useReadState(now)
   const [filter, setFilter] = useState<'all' | 'unread' | 'needs'>('all')
   const [picked, setPicked] = useState<string | null>(null)

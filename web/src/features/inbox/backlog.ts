@@ -54,11 +54,11 @@ async function readBacklog(types: string[]): Promise<Placed[]> {
   return events
 }
 
-function useEvents(): Placed[] | undefined {
+function useEvents(isScreen: boolean): Placed[] | undefined {
   const isOperator = useIsOperator()
   const queries = useQueryClient()
-  // After the screen that was asked for, never before it.
-  const [isDue, setIsDue] = useState(false)
+  // Unless it is the screen that was asked for, after that.
+  const [isDue, setIsDue] = useState(isScreen)
   useEffect(() => {
     const timer = setTimeout(() => setIsDue(true), AFTER_LOAD_MS)
     return () => clearTimeout(timer)
@@ -140,10 +140,13 @@ function useAuthors(events: Placed[]) {
   return { author, isLoading }
 }
 
-/** Empty until all is there that makes a row: one that came later would change which is the first. */
-export function useInbox(): { items: Item[]; isLoading: boolean } {
+/**
+ * Empty until all is there that makes a row: one that came later would change which is the first. For the screen that
+ * shows it, it is read at once.
+ */
+export function useInbox(isScreen = false): { items: Item[]; isLoading: boolean } {
   const zone = useZone()
-  const events = useEvents()
+  const events = useEvents(isScreen)
   const virtual = useVirtualAssets()
   const physical = usePhysicalAssets()
   const auctions = useAuctions()

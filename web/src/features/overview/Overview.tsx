@@ -6,7 +6,7 @@ import { usePlaying } from '../../shared/api/simulator'
 import { useNow } from '../../shared/clock'
 import { megawatts, plural } from '../../shared/format'
 import { QUARTER_MS } from '../../shared/time/marketDay'
-import { countdown, time } from '../../shared/time/words'
+import { countdown, nearTime, time } from '../../shared/time/words'
 import { Page } from '../../shared/ui/Page'
 import { useZone } from '../../shared/zone'
 import { useAuctions, useMedians } from '../auctions/data'
@@ -25,6 +25,7 @@ import { VirtualTable } from './VirtualTable'
 import { ZonesTable } from './ZonesTable'
 
 const MOST_VALUED = 1
+const DAY_MS = 86_400_000
 
 /** What needs me now? */
 export default function Overview() {
@@ -75,7 +76,8 @@ export default function Overview() {
       operations: isOperator ? operations : null,
     },
     now,
-    (ms) => time(ms, zone),
+    // A time of day alone is one of the next or the last 24 hours.
+    (ms) => (Math.abs(ms - now) < DAY_MS ? time(ms, zone) : nearTime(ms, now, zone)),
   )
   const gateSeconds = living[0]?.dispatchGateClosureSeconds ?? 480
   const firstStart = living.length > 0 ? Math.min(...living.map((one) => Date.parse(one.start))) : 0

@@ -17,12 +17,7 @@ export interface Operated {
 }
 
 export function operatorNeeds(known: Operated, now: number, tellTime: Told): Need[] {
-  return [
-    ...unservedNeeds(known, now, tellTime),
-    ...unbidNeeds(known, now, tellTime),
-    ...conflictNeeds(known, now, tellTime),
-    ...failureNeeds(known),
-  ]
+  return [...unservedNeeds(known, now, tellTime), ...unbidNeeds(known, now, tellTime), ...failureNeeds(known)]
 }
 
 /** One row a zone: what was not served today, and what will not be if nothing changes. */
@@ -73,8 +68,20 @@ function unbidNeeds({ auctions }: Operated, now: number, tellTime: Told): Need[]
     })
 }
 
+const CLAIMS: Record<string, string> = {
+  SCHEDULE: 'its own schedule',
+  ANCILLARY_BID: 'a bid for reserve',
+  VIRTUAL_ASSET: 'what a virtual battery was promised',
+  AUCTION: 'what an open auction offers',
+  VIRTUAL_ASSET_BLOCK: 'the schedule of a virtual battery',
+}
+
 /** What was promised or offered and no longer fits. */
-function conflictNeeds({ physical, health }: Operated, now: number, tellTime: Told): Need[] {
+export function conflictNeeds(
+  { physical, health }: Pick<Operated, 'physical' | 'health'>,
+  now: number,
+  tellTime: Told,
+): Need[] {
   return physical.flatMap((one) => {
     const conflicts = health.get(one.id)?.conflicts ?? []
     const first = [...conflicts].sort((a, b) => Date.parse(a.start) - Date.parse(b.start))[0]
@@ -88,8 +95,8 @@ function conflictNeeds({ physical, health }: Operated, now: number, tellTime: To
         what: `${start > now ? 'from' : 'since'} ${tellTime(start)}`,
         icon: 'cut' as const,
         tone: 'warning' as const,
-        title: `**${one.name}** cannot hold what is promised: ${words(first.kind).toLowerCase()}`,
-        note: `${megawatts(Math.abs(first.power))} MW asked, ${megawatts(first.available)} MW there`,
+        title: `**${one.name}** has too little for ${CLAIMS[first.kind] ?? 'what is promised'}`,
+        note: `${megawatts(Math.abs(first.power))} MW asked, ${megawatts(first.available)} MW there${conflicts.length > 1 ? `; ${conflicts.length} conflicts in all` : ''}`,
         action: 'Conflicts',
         to: `/physical-assets/${one.id}/conflicts`,
       },

@@ -198,12 +198,13 @@ describe('what needs the operator', () => {
   test('is the first of what a battery cannot hold', () => {
     const conflict = (start: string, power: number) => ({ kind: 'FCR', start, power, available: 500 })
     const conflicts = [conflict('2026-11-16T16:00:00Z', 9000), conflict('2026-11-16T12:00:00Z', -2000)]
-    const [need] = needs({
-      physical: [{ id: 'stade', name: 'Stade' }],
-      health: new Map([['stade', { conflicts }]]),
-    })
+    // That its promises do not fit is told by the conflict, and once.
+    const checks = [{ name: 'PROMISES', status: 'DEGRADED', detail: '' }]
+    const known = { physical: [{ id: 'stade', name: 'Stade' }], health: new Map([['stade', { conflicts, checks }]]) }
+    const [need, ...rest] = needsOf({ ...nothing, ...known } as never, NOW, tell)
+    expect(rest).toEqual([])
     expect(need).toMatchObject({
-      note: '2 MW asked, 0.5 MW there',
+      note: '2 MW asked, 0.5 MW there; 2 conflicts in all',
       deadline: Date.parse('2026-11-16T12:00:00Z'),
       what: 'from 12:00',
     })

@@ -6,7 +6,7 @@ import { addDays, dayOf, momentOf } from '../../shared/time/marketDay'
 import type { Auction } from '../auctions/data'
 import type { Need } from './need'
 import type { Operations } from './operator'
-import { operatorNeeds } from './operatorNeeds'
+import { conflictNeeds, operatorNeeds } from './operatorNeeds'
 
 export interface Cut {
   asset: VirtualAsset
@@ -41,6 +41,7 @@ export function needsOf(known: Known, now: number, tellTime: (ms: number) => str
     ...planNeeds(known, now, tellTime),
     ...balanceNeeds(known, now, tellTime),
     ...cutNeeds(known, now, tellTime),
+    ...conflictNeeds(known, now, tellTime),
     ...(known.operations ? operatorNeeds({ ...known, operations: known.operations }, now, tellTime) : []),
     ...(known.isPlaying ? [] : healthNeeds(known, tellTime)),
   ]
@@ -182,7 +183,11 @@ function healthNeeds({ physical, health }: Known, tellTime: (ms: number) => stri
     const found = health.get(one.id)
     const isSilent = (check: Health['checks'][number]) =>
       check.name === 'TELEMETRY' && check.status === 'UNKNOWN' && Boolean(found?.lastTelemetryAt)
-    const fault = found?.checks.find((check) => ['DOWN', 'DEGRADED'].includes(check.status) || isSilent(check))
+    // What does not fit is told with its figures.
+    const isTold = (check: Health['checks'][number]) => check.name === 'PROMISES' && found?.conflicts.length
+    const fault = found?.checks.find(
+      (check) => (['DOWN', 'DEGRADED'].includes(check.status) && !isTold(check)) || isSilent(check),
+    )
     if (!found || !fault) return []
     const isTelemetry = fault.name === 'TELEMETRY'
     const since = found.lastTelemetryAt ? Date.parse(found.lastTelemetryAt) : null

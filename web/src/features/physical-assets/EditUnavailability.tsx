@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { ask } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { words } from '../../shared/format'
+import { atMost } from '../../shared/quantity'
 import { type EditField, EditForm } from '../../shared/ui/EditForm'
 import type { Values } from '../../shared/ui/editing'
 import { useOpeningZone, zoneName } from '../../shared/zone'
@@ -9,7 +10,7 @@ import type { Unavailability } from './data'
 import { unavailabilityBody, unavailabilityValues } from './editing'
 import { KINDS } from './UnavailabilityForm'
 
-const fieldsIn = (zone: string): EditField[] => [
+const fieldsIn = (zone: string, { parameters }: PhysicalAsset): EditField[] => [
   { key: 'type', label: 'Type', kind: 'select', options: KINDS.map((kind) => ({ value: kind, label: words(kind) })) },
   { key: 'start', label: 'From', kind: 'moment', hint: `Time in ${zone}` },
   { key: 'end', label: 'To', kind: 'moment', hint: `Time in ${zone}` },
@@ -20,6 +21,7 @@ const fieldsIn = (zone: string): EditField[] => [
     kind: 'number',
     pointer: '/volume/powerCapacity/discharge',
     factor: 1000,
+    limits: atMost(Math.max(parameters.ratedChargePower, parameters.ratedDischargePower), 'MW'),
   },
   {
     key: 'energy',
@@ -28,6 +30,7 @@ const fieldsIn = (zone: string): EditField[] => [
     kind: 'number',
     pointer: '/volume/energyCapacity',
     factor: 1000,
+    limits: atMost(parameters.energyCapacity, 'MWh'),
   },
   { key: 'description', label: 'Reason' },
 ]
@@ -56,7 +59,7 @@ export function EditUnavailability({
     <EditForm
       title={`Change: ${item.description || words(item.type)}`}
       subject={`physical-assets/${asset.id}/unavailability/${item.id}`}
-      fields={fieldsIn(zoneName(zone))}
+      fields={fieldsIn(zoneName(zone), asset)}
       read={read}
       save={save}
       onClose={onClose}

@@ -6,7 +6,7 @@ import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
 import { decimal, megawatts, signed, words } from '../../shared/format'
-import { type Quantity, readQuantity } from '../../shared/quantity'
+import { atMost, plainNumber, type Quantity, readQuantity } from '../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
@@ -216,8 +216,10 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
         <Button onClick={onClose}>Cancel</Button>
         <Button kind="primary" type="submit" isBusy={report.isPending} disabled={!isWhole || text.description === ''}>
           {draft.powerKw > 0
-            ? `Report ${megawatts(draft.powerKw)} MW missing`
-            : `Report ${megawatts(draft.energyKwh)} MWh missing`}
+            ? `Report ${plainNumber(draft.powerKw / 1000)} MW missing`
+            : draft.energyKwh > 0
+              ? `Report ${plainNumber(draft.energyKwh / 1000)} MWh missing`
+              : 'Report what is missing'}
         </Button>
       </footer>
     </form>
@@ -376,5 +378,5 @@ function useSettled<T>(value: T, ms: number): T {
 /** What is missing, at most what the battery has; nothing where the field is empty. */
 function readMissing(text: string, unit: 'MW' | 'MWh', mostKw: number): Quantity {
   if (text.trim() === '') return { value: 0, fault: null }
-  return readQuantity(text, unit, { least: 0, most: mostKw / 1000, mostIs: `the ${mostKw / 1000} ${unit} it has` })
+  return readQuantity(text, unit, atMost(mostKw, unit))
 }

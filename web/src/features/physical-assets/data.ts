@@ -249,10 +249,7 @@ export function titleInWords(title: string): string {
       (_, day: string, side: string, from: string, to: string) =>
         `${PRODUCTS[side] ?? side} ${from}–${to} on ${dayInWords(day)}`,
     )
-    .replace(
-      /^(Unavailability \w+): ([A-Z_]+)$/,
-      (_, what: string, kind: string) => `${what}: ${words(kind).toLowerCase()}`,
-    )
+    .replace(/^([\w ]+): ([A-Z_]+)$/, (_, what: string, kind: string) => `${what}: ${words(kind).toLowerCase()}`)
 }
 
 /** Sentences for people: what names a thing to machines is left out, moments are told by the reader's clock. */

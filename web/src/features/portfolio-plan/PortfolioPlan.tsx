@@ -20,13 +20,15 @@ import { go } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { type Prices, usePrices } from '../virtual-assets/data'
 import { type Planned, readPlans, refreshPlans, useBand, usePlans, useTrading } from './data'
-import { type Edits, EMPTY, reduce } from './draft'
+import { countOf, type Edits, EMPTY, reduce } from './draft'
 import {
+  beyondLimits,
   closedOf,
   nameOf,
   openInWords,
   openOf,
   openOnly,
+  storedAt,
   useBases,
   useLook,
   usePosition,
@@ -267,6 +269,8 @@ function Editor({ all, found, unread, day, prices }: EditorProps) {
       const list = ordered.map((row) => ({ id: row.asset.id, name: row.asset.name, quarters: row.plan.quarters }))
       const { changes, fault: why } = readSheet(text, list, zone)
       if (why) return setFault(why)
+      const beyond = beyondLimits(rowsByID.current, changes)
+      if (beyond) return setFault(`${beyond} Nothing was pasted.`)
       const allowed = new Map(
         [...changes].map(([id, own]) => {
           const row = rowsByID.current.get(id)
@@ -274,8 +278,11 @@ function Editor({ all, found, unread, day, prices }: EditorProps) {
         }),
       )
       set(allowed)
-      const count = [...allowed.values()].reduce((sum, own) => sum + own.size, 0)
-      setSaid(`Pasted ${plural(count, 'power')} of ${plural(allowed.size, 'battery', 'batteries')}.`)
+      const count = countOf(allowed)
+      const late = countOf(changes) - count
+      setSaid(
+        `Pasted ${plural(count, 'power')} of ${plural(allowed.size, 'battery', 'batteries')}${late > 0 ? `; ${late} came after their gate` : ''}.`,
+      )
     },
     [ordered, zone, set, now],
   )
@@ -309,6 +316,8 @@ function Editor({ all, found, unread, day, prices }: EditorProps) {
       setIsSaving(false)
     }
   }
+  const dropExpired = () =>
+    set(new Map(expired.map(({ asset, plan, expired: late }) => [asset.id, storedAt(plan.powersKw, late)] as const)))
   const dropRefused = () => {
     const gone = [...refused.keys(), ...edited.filter((row) => row.isOvertaken).map((row) => row.asset.id)]
     dispatch({ type: 'drop', ids: gone })
@@ -338,6 +347,7 @@ function Editor({ all, found, unread, day, prices }: EditorProps) {
     if (key === 'o' && mayDecide && isPriced && !progress) void propose(chosen, optimised)
     if (key === 'r' && mayDecide && !progress) void propose(wrong, repaired)
     if (key === 'x' && isStuck) dropRefused()
+    else if (key === 'x' && expired.length > 0) dropExpired()
   }
   useEffect(() => {
     const press = (event: KeyboardEvent) => act.current(event)
@@ -466,18 +476,13 @@ function Editor({ all, found, unread, day, prices }: EditorProps) {
           batches={batches}
           worthAt={worthAt}
           held={mayEdit ? held : 'Your role may not change plans.'}
-          said={
-            expired.length > 0
-              ? `${plural(
-                  expired.reduce((sum, row) => sum + row.expired.length, 0),
-                  'expired edit',
-                )} left out: the gate has passed.`
-              : said
-          }
+          expired={expired.reduce((sum, row) => sum + row.expired.length, 0)}
+          said={said}
           fault={fault}
           isSaving={isSaving}
           onSave={() => void save(edited)}
           onDrop={dropRefused}
+          onDropExpired={dropExpired}
           onDiscard={() => {
             setRefused(NO_REFUSALS)
             dispatch({ type: 'drop', ids: [...draft.edits.keys()] })

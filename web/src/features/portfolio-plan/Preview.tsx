@@ -15,17 +15,20 @@ interface Props {
   worthAt: { p10: number; p90: number } | null
   /** Why nothing can be saved now; null where it can. */
   held: string | null
+  /** How many edits came too late: their gate has passed. */
+  expired: number
   said: string | null
   fault: string | null
   isSaving: boolean
   onSave: () => void
   onDrop: () => void
+  onDropExpired: () => void
   onDiscard: () => void
 }
 
 /** What saving would do, before it does it. */
 export function Preview(props: Props) {
-  const { rows, edited, refused, batches, worthAt, held, said, fault, isSaving } = props
+  const { rows, edited, refused, batches, worthAt, held, expired, said, fault, isSaving } = props
   const isInBreach = edited.some((one) => one.isInBreach)
   const before = sumOf(rows, (row) => row.stored)
   const after = isInBreach ? null : sumOf(rows, (row) => row.worth)
@@ -106,6 +109,16 @@ export function Preview(props: Props) {
           <p className="form-problem" role="alert">
             {fault}
           </p>
+        )}
+        {expired > 0 && (
+          <div className="verdict">
+            <p role="status">
+              <strong>{plural(expired, 'expired edit')}</strong> left out: the gate has passed.
+            </p>
+            <Button isCompact onClick={props.onDropExpired}>
+              Drop {refused.size === 0 && <kbd>X</kbd>}
+            </Button>
+          </div>
         )}
         {said && <p role="status">{said}</p>}
         {edited.length > 0 && (

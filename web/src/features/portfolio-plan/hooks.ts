@@ -1,6 +1,6 @@
 /** What the portfolio plan's screen derives from plans, edits and prices. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { decimal, euro } from '../../shared/format'
+import { decimal, euro, megawatts } from '../../shared/format'
 import { QUARTER_MS, type Zone } from '../../shared/time/marketDay'
 import { countdown, time } from '../../shared/time/words'
 import { blockLeaving } from '../../shell/router'
@@ -71,6 +71,25 @@ export function openOnly(row: RowState, changes: ReadonlyMap<number, number>, no
       return [[index, Math.min(limits.discharge, Math.max(-limits.charge, power))] as const]
     }),
   )
+}
+
+/** What stands at these places of a plan. */
+export const storedAt = (powersKw: readonly number[], indices: readonly number[]) =>
+  new Map(indices.map((index) => [index, powersKw[index] ?? 0] as const))
+
+/** The first power that a battery cannot give or take, in a sentence; null where there is none. */
+export function beyondLimits(rows: ReadonlyMap<string, RowState>, changes: Edits): string | null {
+  for (const [id, own] of changes) {
+    const row = rows.get(id)
+    for (const [index, kw] of own) {
+      const limits = row?.plan.limits[index]
+      if (!row || !limits || (kw <= limits.discharge && kw >= -limits.charge)) continue
+      const most =
+        kw > 0 ? `discharges at most ${megawatts(limits.discharge)}` : `charges at most ${megawatts(limits.charge)}`
+      return `${megawatts(kw)} MW is beyond ${row.asset.name}: it ${most} MW then.`
+    }
+  }
+  return null
 }
 
 /** A row is worked out again only where its plan, its edits or the prices are others: a hand moves one of fifty. */

@@ -37,6 +37,9 @@ interface Run {
 const paidOut = (statements: readonly Statement[]): number =>
   statements.reduce((sum, one) => sum + Math.max(0, Number(one.total)), 0)
 
+const documentsInWords = (statements: readonly Statement[]): string =>
+  `${plural(statements.length, 'document')}, ${euro(paidOut(statements))} to be paid out in all.`
+
 interface Props {
   month: string
   statements: Statement[]
@@ -183,8 +186,7 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
                   issue.mutate(false)
                 }}
               >
-                {plural(statements.length, 'document')}, {euro(paidOut(statements))} to be paid out in all. Nothing is
-                missing. They never change afterwards.
+                {documentsInWords(statements)} Nothing is missing. They never change afterwards.
               </Confirmation>
             )}
             <p id="why-not-issued" className="note">
@@ -195,7 +197,13 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
                 Issue without them…
               </Button>
             )}
-            {isForced && groups.length > 0 && <Forced month={month} onForce={() => issue.mutate(true)} />}
+            {isForced && groups.length > 0 && !isBusy && (
+              <Forced
+                month={month}
+                onForce={() => issue.mutate(true)}
+                what={`${documentsInWords(statements)} Missing: ${groups.map((group) => `${group.title.toLowerCase()} (${group.detail})`).join('; ')}.`}
+              />
+            )}
           </>
         )}
       </div>
@@ -204,7 +212,7 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
 }
 
 /** What cannot be taken back is typed, not clicked. */
-function Forced({ month, onForce }: { month: string; onForce: () => void }) {
+function Forced({ month, what, onForce }: { month: string; what: string; onForce: () => void }) {
   const [typed, setTyped] = useState('')
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -212,6 +220,9 @@ function Forced({ month, onForce }: { month: string; onForce: () => void }) {
   }
   return (
     <form className="form" onSubmit={submit}>
+      <p>
+        <strong>Issue {monthInWords(month)} for good without them?</strong> {what}
+      </p>
       <Field
         label={`Type ${month} to issue it without them`}
         value={typed}

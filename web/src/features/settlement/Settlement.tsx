@@ -198,7 +198,6 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                 <th scope="col" className="number">
                   Total
                 </th>
-                <th scope="col">Document</th>
               </tr>
             </thead>
             <tbody>
@@ -206,7 +205,15 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                 const statement = statements.find((each) => each.organisationID === one.id)
                 return (
                   <tr key={one.id} className={one.isOutside ? 'is-outside' : undefined}>
-                    <th scope="row">{one.name}</th>
+                    <th scope="row">
+                      {one.name}
+                      {statement && (
+                        <Link to={`/statements/${one.id}/${statement.id}`} className="second-line">
+                          {statement.number ?? words(statement.status).toLowerCase()}
+                          <span className="visually-hidden"> of {one.name}</span>
+                        </Link>
+                      )}
+                    </th>
                     {rows.map((row) => (
                       <td key={row.line} className="number">
                         <Cell value={row.cells.get(one.id)} statement={statement} line={row.line} />
@@ -214,16 +221,6 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                     ))}
                     <td className="number">
                       <strong>{decimal((totals.get(one.id) ?? 0) / 100, 2)}</strong>
-                    </td>
-                    <td>
-                      {statement ? (
-                        <Link to={`/statements/${one.id}/${statement.id}`}>
-                          {statement.number ?? words(statement.status).toLowerCase()}
-                          <span className="visually-hidden"> of {one.name}</span>
-                        </Link>
-                      ) : (
-                        <span className="note">none</span>
-                      )}
                     </td>
                   </tr>
                 )
@@ -240,7 +237,6 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                 <td className="number">
                   {decimal([...totals.values()].reduce((sum, each) => sum + each, 0) / 100, 2)}
                 </td>
-                <td />
               </tr>
             </tfoot>
           </table>

@@ -214,14 +214,18 @@ export function useHeld(asset: VirtualAsset, day: Day) {
     queryFn: async (): Promise<Held[]> => {
       const span = new URLSearchParams({ start: instant(start), end: instant(end) })
       const found = await askJson<Schemas['BlockView'][]>(`${pathOf(asset)}/blocks?${span}`)
-      return found
-        .filter((block) => block.market !== 'WHOLESALE')
-        .map((block) => ({
-          market: block.market,
-          start: Date.parse(block.start),
-          end: Date.parse(block.end),
-          powerKw: Math.max(block.ratedChargePower, block.ratedDischargePower),
-        }))
+      return (
+        found
+          // Others than those of the day are answered too.
+          .filter((block) => block.market !== 'WHOLESALE')
+          .filter((block) => Date.parse(block.start) < end && Date.parse(block.end) > start)
+          .map((block) => ({
+            market: block.market,
+            start: Date.parse(block.start),
+            end: Date.parse(block.end),
+            powerKw: Math.max(block.ratedChargePower, block.ratedDischargePower),
+          }))
+      )
     },
     enabled: blocks.length > 0,
   })

@@ -4,7 +4,9 @@ mock.module('virtual:operations', () => ({ default: new Set() }))
 const { EVENT_TYPES, isStale, staleKeys, staleOf } = await import('./live')
 
 describe('an event', () => {
-  test('makes something stale, whatever its type', () => {
+  test('is listened for, whatever its type, and makes something stale', async () => {
+    const { webhooks } = await Bun.file(new URL('../../../../openapi.json', import.meta.url)).json()
+    expect(EVENT_TYPES.toSorted()).toEqual(Object.keys(webhooks).sort() as never)
     for (const type of EVENT_TYPES) expect(staleKeys(type).length).toBeGreaterThan(0)
     expect(staleKeys('weather.changed')).toEqual([])
   })

@@ -41,6 +41,17 @@ export const EVENT_TYPES = [
   'webhook.disabled',
   'api-key.expiring',
   'quota.near',
+  'order.placed',
+  'order.executed',
+  'order.not-executed',
+  'order.overdue',
+  'order.cancelled',
+  'feed.late',
+  'feed.failed',
+  'feed.differs',
+  'member.invited',
+  'member.removed',
+  'member.role-changed',
 ] as const
 
 /** The first words of the keys of queries that an event of this type makes stale. */
@@ -62,6 +73,9 @@ const STALE: Record<string, string[]> = {
   webhook: ['administration', 'delivery'],
   'api-key': ['administration'],
   quota: ['administration'],
+  order: ['virtual-assets', 'physical-assets', 'orders'],
+  feed: ['administration'],
+  member: ['administration'],
 }
 
 export function staleKeys(type: string): string[] {

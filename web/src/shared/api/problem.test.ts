@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { fieldInWords, inUnit, inWords, onceEach } from './problem'
+import { fieldInWords, inWords, onceEach, type Scale } from './problem'
 
 describe('a sentence of the service', () => {
   const said = (sentence: string) => inWords(sentence, 'Europe/Berlin')
@@ -45,13 +45,12 @@ test('a field is named by its words, and by its place in a list', () => {
   expect(fieldInWords('query:as-of')).toBe('As of')
 })
 
-test('a limit is told in the unit of the field', () => {
-  expect(inUnit('Expected a number of at most 1', { factor: 0.01, unit: '%' })).toBe(
-    'Expected a number of at most 100 %',
-  )
-  expect(inUnit('Expected a number above 0', { factor: 1000, unit: 'MW' })).toBe('Expected a number above 0 MW')
-  expect(inUnit('Expected a number of at most 1e+07', { factor: 1000, unit: 'MW' })).toBe(
-    'Expected a number of at most 10000 MW',
-  )
-  expect(inUnit('Expected a text of at least 1 character', undefined)).toBe('Expected a text of at least 1 character')
+test('a limit is told in the unit of the field, where the service names it as a figure', () => {
+  const bound = (text: string) => [{ text, value: Number(text), unit: '' }]
+  const told = (text: string, scale?: Scale) =>
+    inWords(`Expected a number of at most ${text}`, 'UTC', bound(text), scale)
+  expect(told('1', { factor: 0.01, unit: '%' })).toBe('Expected a number of at most 100 %')
+  expect(told('1e+07', { factor: 1000, unit: 'MW' })).toBe('Expected a number of at most 10000 MW')
+  expect(told('1')).toBe('Expected a number of at most 1')
+  expect(inWords('At least 1 character', 'UTC', [], { factor: 0.01, unit: '%' })).toBe('At least 1 character')
 })

@@ -93,13 +93,13 @@ export function fieldInWords(pointer: string): string {
   return place === undefined ? name : `${name}, number ${Number(place) + 1}`
 }
 
-/** The sentence with its quantities, which the service names in their order, in the console's units. */
-export function withFigures(sentence: string, figures: readonly Figure[] = []): string {
+/** The sentence with its quantities, which the service names in their order, in the units of console and field. */
+export function withFigures(sentence: string, figures: readonly Figure[] = [], scale?: Scale): string {
   let [said, rest] = ['', sentence]
   for (const { text, value, unit } of figures) {
     const at = rest.indexOf(text)
     if (at < 0) continue
-    said += rest.slice(0, at) + quantity(value, unit)
+    said += rest.slice(0, at) + (unit === '' ? (scale ? inUnit(value, scale) : text) : quantity(value, unit))
     rest = rest.slice(at + text.length)
   }
   return said + rest
@@ -109,8 +109,8 @@ export function withFigures(sentence: string, figures: readonly Figure[] = []): 
  * A sentence of the service for people: no codes, ids, pointers or names of series, moments by the reader's clock, and
  * the quantities that come beside it in the console's units. A number in a text is never read.
  */
-export function inWords(sentence: string, zone: Zone, figures?: readonly Figure[]): string {
-  return readable(withFigures(sentence, figures), zone)
+export function inWords(sentence: string, zone: Zone, figures?: readonly Figure[], scale?: Scale): string {
+  return readable(withFigures(sentence, figures, scale), zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
     .replace(CONSTANT, (name) => (name.startsWith('GRIDLOOM_') ? name : (SERIES[name] ?? words(name).toLowerCase())))
@@ -153,15 +153,7 @@ export interface Scale {
 export function faultAt(error: unknown, pointer: string, scale?: Scale): string | undefined {
   if (!(error instanceof Refused)) return undefined
   const fault = error.problem.errors?.find((one) => one.pointer === pointer)
-  return fault && inUnit(inWords(fault.detail, currentZone(), fault.figures), scale)
+  return fault && inWords(fault.detail, currentZone(), fault.figures, scale)
 }
 
-/** `a number of at most 1` → `a number of at most 100 %` */
-export function inUnit(sentence: string, scale: Scale | undefined): string {
-  if (!scale) return sentence
-  return sentence.replace(
-    /\b(at least|at most|above|below) (-?\d[\d.e+]*)/,
-    (_, bound: string, limit: string) =>
-      `${bound} ${Number((Number(limit) / scale.factor).toPrecision(12))} ${scale.unit}`,
-  )
-}
+const inUnit = (value: number, { factor, unit }: Scale): string => `${Number((value / factor).toPrecision(12))} ${unit}`

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useAuthor } from '../api/names'
 import { faultAt, isConflict } from '../api/problem'
+import type { Limits } from '../quantity'
 import { useOpeningZone } from '../zone'
 import { Button } from './Button'
 import { ChangedNotice } from './ChangedNotice'
@@ -25,6 +26,8 @@ export interface EditField {
   pointer?: string
   /** How many of the service's units one of the field's is. */
   factor?: number
+  /** Of a number, in the field's unit. */
+  limits?: Limits
 }
 
 interface Props {
@@ -116,8 +119,8 @@ function Fields({
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
   const zone = useOpeningZone()
-  const textFault = ({ key, kind = 'text', unit }: EditField) =>
-    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '', unit, zone)
+  const textFault = ({ key, kind = 'text', unit, limits }: EditField) =>
+    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '', unit, zone, limits)
   const isReadable = !fields.some(textFault)
   const faultOf = ({ key, pointer = `/${key}`, factor, unit = '' }: EditField) =>
     faultAt(send.error, pointer, factor === undefined ? undefined : { factor, unit: unit.split(' ')[0] ?? '' })

@@ -1,4 +1,4 @@
-import { readQuantity, unitOf } from '../quantity'
+import { type Limits, readQuantity, unitOf } from '../quantity'
 import type { Zone } from '../time/marketDay'
 import { readMoment } from '../time/words'
 
@@ -34,9 +34,15 @@ export function mergedValues(theirs: Values, mine: Values, sides: ReadonlyMap<st
 }
 
 /** Why a text is no moment or no number; what cannot be read is never sent. A number that is left empty is none. */
-export function unreadable(kind: string, text: string, unit?: string, zone: Zone = 'UTC'): string | undefined {
+export function unreadable(
+  kind: string,
+  text: string,
+  unit?: string,
+  zone: Zone = 'UTC',
+  limits?: Limits,
+): string | undefined {
   if (kind === 'moment') return readMoment(text, zone).fault ?? undefined
-  if (kind === 'number' && text.trim() !== '') return readQuantity(text, unitOf(unit)).fault ?? undefined
+  if (kind === 'number' && text.trim() !== '') return readQuantity(text, unitOf(unit), limits).fault ?? undefined
   return undefined
 }
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import msgspec
 
+from gridloom.kernel.figures import Figure, say
 from gridloom.kernel.money import is_decimal_literal
 from gridloom.kernel.problem import FieldError
 from gridloom.kernel.text import find_forbidden
@@ -226,12 +227,13 @@ def describe_rejection(message: str, hint: Any) -> str:
     if message.startswith(_BY_PATTERN):
         expected = expectations_of(hint).get(message.removeprefix(_BY_PATTERN))
         return f"Expected {expected or 'a text of another form'}"
-    choices, said = _choices_of(hint), _describe_limit(message).replace("Invalid enum value", "Unknown value")
+    choices, said = _choices_of(hint), _describe_limit(message.replace("Invalid enum value", "Unknown value"))
     return f"{said}; one of {', '.join(choices)}" if choices else said
 
 
 def _describe_limit(message: str) -> str:
-    """``Expected `float` <= 1.0`` as "Expected a number of at most 1", and so for kinds and lengths."""
+    """``Expected `float` <= 1.0`` as "Expected a number of at most 1", and so for kinds and lengths. A bound is a figure
+    in the field's own unit."""
     if length := _LENGTH.fullmatch(message):
         kind, bound, count = length.groups()
         parts = _PARTS[kind] if count == "1" else f"{_PARTS[kind]}s".replace("ys", "ies")
@@ -240,7 +242,10 @@ def _describe_limit(message: str) -> str:
         return message
     said = _KIND.sub(lambda kinds: " or ".join(_KINDS.get(kind, kind) for kind in kinds[1].split(" | ")), message)
     said = said.replace("whole number, got a number", "number without decimals").replace(", got ", ", not ")
-    return _BOUND.sub(lambda bound: f"{_BOUNDS[bound[1]]}{bound[2]}", said)
+    bound = _BOUND.search(said)
+    if bound is None:
+        return said
+    return say("{}{}{}", said[: bound.start()], _BOUNDS[bound[1]], Figure(bound[2], float(bound[2]), ""))
 
 
 def _choices_of(hint: Any) -> list[str]:

@@ -23,7 +23,7 @@ _FIGURES: dict[str, Any] = {
         "properties": {
             "text": {"type": "string", "description": "As `detail` writes it, such as `300 kW`"},
             "value": {"type": "number"},
-            "unit": {"type": "string"},
+            "unit": {"type": "string", "description": "Empty for a bound of a field, which has the field's own"},
         },
     },
 }

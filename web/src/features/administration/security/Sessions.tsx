@@ -15,42 +15,40 @@ export function Sessions() {
   const zone = useZone()
   const queries = useQueryClient()
   const sessions = useSessions()
-  const [isAsked, setIsAsked] = useState(false)
+  /** Those that would be ended; empty while nothing is asked. */
+  const [asked, setAsked] = useState<readonly SignedIn[]>([])
   const end = useMutation({
     mutationFn: (id: string | null) =>
       ask(id === null ? '/auth/sessions' : `/auth/sessions/${id}`, { method: 'DELETE' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['administration', 'sessions'] }),
   })
-  const others = (sessions.data ?? []).filter((one) => !one.current).length
+  const others = (sessions.data ?? []).filter((one) => !one.current)
   return (
     <Card
       title="Where you are signed in"
       note={sessions.data ? String(sessions.data.length) : undefined}
       actions={
-        others > 0 && (
-          <Button kind="danger" isCompact isBusy={end.isPending} onClick={() => setIsAsked(true)}>
-            {others === 1 ? 'End the other' : `End the ${others} others`}
+        others.length > 0 && (
+          <Button kind="danger" isCompact isBusy={end.isPending} onClick={() => setAsked(others)}>
+            {others.length === 1 ? 'End the other' : `End the ${others.length} others`}
           </Button>
         )
       }
     >
       <FormProblem error={end.error} />
-      {isAsked && (
+      {asked.length > 0 && (
         <Confirmation
-          title={others === 1 ? 'End the other session?' : `End the ${others} other sessions?`}
-          action={others === 1 ? 'End it' : 'End them'}
-          onCancel={() => setIsAsked(false)}
+          key={asked.map(({ id }) => id).join()}
+          title={asked.length === 1 ? 'End that session?' : `End the ${asked.length} other sessions?`}
+          action={asked.length === 1 ? 'End it' : 'End them'}
+          onCancel={() => setAsked([])}
           onConfirm={() => {
-            setIsAsked(false)
-            end.mutate(null)
+            setAsked([])
+            end.mutate(asked.length === 1 ? (asked[0]?.id ?? null) : null)
           }}
         >
           Signed out at once:{' '}
-          {(sessions.data ?? [])
-            .filter((one) => !one.current)
-            .map(agentInWords)
-            .join('; ')}
-          .
+          {asked.map((one) => `${agentInWords(one)}, ${one.network ?? 'address unknown'}`).join('; ')}.
         </Confirmation>
       )}
       <Loaded query={sessions} skeleton={<SkeletonRows rows={3} />}>
@@ -83,7 +81,7 @@ export function Sessions() {
                           kind="danger"
                           isCompact
                           aria-label={`End ${agentInWords(one)}`}
-                          onClick={() => end.mutate(one.id)}
+                          onClick={() => setAsked([one])}
                         >
                           End
                         </Button>

@@ -2,14 +2,21 @@ import { useQueryClient } from '@tanstack/react-query'
 import { ask } from '../../../shared/api/client'
 import { instantFrom, localInput } from '../../../shared/time/words'
 import { type EditField, EditForm } from '../../../shared/ui/EditForm'
-import { numberFrom, type Values } from '../../../shared/ui/editing'
+import type { Values } from '../../../shared/ui/editing'
 import { useOpeningZone, zoneName } from '../../../shared/zone'
-import type { Auction } from '../data'
+import { type Auction, PRICE_LIMITS, readPrice } from '../data'
 
 const fieldsIn = (zone: string): EditField[] => [
   { key: 'start', label: 'Opens', kind: 'moment', hint: `Time in ${zone}` },
   { key: 'end', label: 'Closes', kind: 'moment', hint: `Time in ${zone}` },
-  { key: 'hurdlePrice', label: 'Hurdle price', unit: 'EUR', kind: 'number', hint: 'Empty for none' },
+  {
+    key: 'hurdlePrice',
+    label: 'Hurdle price',
+    unit: 'EUR',
+    kind: 'number',
+    hint: 'Empty for none',
+    limits: PRICE_LIMITS,
+  },
 ]
 
 /** When it runs and from which price on, as long as it has not opened. */
@@ -36,7 +43,7 @@ export function EditAuction({ auction, onClose }: { auction: Auction; onClose: (
       body: {
         start: instantFrom(values.start ?? '', values.storedStart ?? '', zone),
         end: instantFrom(values.end ?? '', values.storedEnd ?? '', zone),
-        hurdlePrice: values.hurdlePrice?.trim() ? numberFrom(values.hurdlePrice, 'EUR').toFixed(2) : null,
+        hurdlePrice: values.hurdlePrice?.trim() ? (readPrice(values.hurdlePrice).price ?? 0).toFixed(2) : null,
       },
     })
   return (

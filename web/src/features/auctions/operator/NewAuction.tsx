@@ -5,7 +5,7 @@ import { useOrganisations } from '../../../shared/api/names'
 import { faultAt } from '../../../shared/api/problem'
 import { clock } from '../../../shared/clock'
 import { megawatts } from '../../../shared/format'
-import { readQuantity } from '../../../shared/quantity'
+import { atMost, readQuantity } from '../../../shared/quantity'
 import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
@@ -30,7 +30,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
   })
   const [assetID, setAssetID] = useState('')
   /** Times that could not be read when it was to be created. */
-  const [unread, setUnread] = useState<readonly string[]>([])
+  const [unread, setUnread] = useState<Record<string, string | undefined>>({})
   const [faults, setFaults] = useState<Record<string, string | null>>({})
   const [invited, setInvited] = useState<ReadonlySet<string>>(new Set())
   const asset = assets.data?.find((one) => one.id === assetID) ?? assets.data?.[0]
@@ -52,15 +52,25 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!asset) return
     const form = new FormData(event.currentTarget)
     const text = (name: string) => String(form.get(name) ?? '')
-    const unread = MOMENTS.filter((name) => unreadable('moment', text(name), undefined, zone))
+    const unread = Object.fromEntries(
+      MOMENTS.map((name) => [name, unreadable('moment', text(name), undefined, zone)] as const),
+    )
     setUnread(unread)
-    const power = readQuantity(text('power'), 'MW', { least: 0 })
-    const energy = readQuantity(text('energy'), 'MWh', { least: 0 })
+    const { ratedChargePower, ratedDischargePower, energyCapacity } = asset.parameters
+    const power = readQuantity(text('power'), 'MW', atMost(Math.min(ratedChargePower, ratedDischargePower), 'MW'))
+    const energy = readQuantity(text('energy'), 'MWh', atMost(energyCapacity, 'MWh'))
     const cycles = text('cycles').trim() ? readQuantity(text('cycles'), '', { least: 0 }) : { value: null, fault: null }
     const hurdle = text('hurdle').trim() ? readPrice(text('hurdle')) : { price: null, fault: null }
     const faults = { power: power.fault, energy: energy.fault, cycles: cycles.fault, hurdle: hurdle.fault }
     setFaults(faults)
-    if (unread.length > 0 || power.value === null || energy.value === null || cycles.fault || hurdle.fault) return
+    if (
+      Object.values(unread).some(Boolean) ||
+      power.value === null ||
+      energy.value === null ||
+      cycles.fault ||
+      hurdle.fault
+    )
+      return
     const powerKw = Math.round(power.value * 1e6) / 1000
     create.mutate({
       start: instant(momentFrom(text('opens'), zone)),
@@ -90,8 +100,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!next.delete(id)) next.add(id)
     setInvited(next)
   }
-  const faultOfTime = (name: string, pointer: string) =>
-    unread.includes(name) ? unreadable('moment', '') : fault(pointer)
+  const faultOfTime = (name: string, pointer: string) => unread[name] ?? fault(pointer)
   const fault = (pointer: string, unit?: 'MW' | 'MWh') => faultAt(create.error, pointer, unit && { factor: 1000, unit })
 
   return (

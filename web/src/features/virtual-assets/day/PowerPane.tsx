@@ -116,14 +116,17 @@ function HeldBand({ held, asset, span, x, y }: { held: Held; asset: VirtualAsset
     <g>
       {isUp && band(top, top - held.powerKw)}
       {isDown && band(bottom + held.powerKw, bottom)}
-      <text
-        x={(x(start) + x(end)) / 2}
-        y={y(isUp ? top - held.powerKw / 2 : bottom + held.powerKw / 2) + 4}
-        textAnchor="middle"
-        className="held-label"
-      >
-        {held.market === 'FCR' ? 'FCR' : 'aFRR'} {megawatts(held.powerKw)} MW
-      </text>
+      {x(end) - x(start) >= 34 && (
+        <text
+          x={(x(start) + x(end)) / 2}
+          y={y(isUp ? top - held.powerKw / 2 : bottom + held.powerKw / 2) + 4}
+          textAnchor="middle"
+          className="held-label"
+        >
+          {held.market === 'FCR' ? 'FCR' : 'aFRR'}
+          {x(end) - x(start) >= 72 && ` ${megawatts(held.powerKw)} MW`}
+        </text>
+      )}
     </g>
   )
 }

@@ -1,6 +1,7 @@
 /** The day as hours × quarters, for the keyboard: move, select, type, paste. */
 import {
   type ClipboardEvent,
+  type FocusEvent,
   type KeyboardEvent,
   type PointerEvent,
   type SyntheticEvent,
@@ -89,6 +90,13 @@ export function ScheduleGrid({
     setAll(Math.round(read.value * 1000))
     return true
   }
+  /** Whether nothing is left that was typed and is not taken: what has a fault stays in its cell until it has none. */
+  const finish = (): boolean => {
+    if (typed === null) return true
+    if (!commit(typed)) return false
+    setTyped(null)
+    return true
+  }
 
   const press = (event: KeyboardEvent) => {
     if (!selection) return
@@ -102,20 +110,25 @@ export function ScheduleGrid({
     const step = steps[event.key]
     if (step !== undefined) {
       event.preventDefault()
-      if (typed !== null && commit(typed)) setTyped(null)
-      move(cursor + step, event.shiftKey)
+      if (finish()) move(cursor + step, event.shiftKey)
       return
     }
     if (event.key === 'Home' || event.key === 'End') {
       event.preventDefault()
-      move(event.key === 'Home' ? 0 : last, event.shiftKey)
+      if (finish()) move(event.key === 'Home' ? 0 : last, event.shiftKey)
       return
     }
-    if (event.ctrlKey || event.metaKey || !isEditable) return
+    if (event.ctrlKey || event.metaKey || !isEditable) {
+      // What is saved is what the table shows.
+      if (event.key.toLowerCase() === 's' && !finish()) {
+        event.preventDefault()
+        event.stopPropagation()
+      }
+      return
+    }
     if (event.key === 'Enter') {
       event.preventDefault()
-      if (typed !== null && commit(typed)) setTyped(null)
-      move(cursor + 1, false)
+      if (finish()) move(cursor + 1, false)
     } else if (event.key === 'Escape') {
       setTyped(null)
     } else if (event.key === 'Delete') {
@@ -161,7 +174,10 @@ export function ScheduleGrid({
 
   const take = (event: PointerEvent) => {
     const index = indexAt(event)
-    if (index !== null) onSelect(event.shiftKey && selection ? [selection[0], index] : [index, index])
+    if (index !== null && finish()) onSelect(event.shiftKey && selection ? [selection[0], index] : [index, index])
+  }
+  const leave = (event: FocusEvent) => {
+    if (!table.current?.contains(event.relatedTarget)) finish()
   }
   const extend = (event: PointerEvent) => {
     const index = event.buttons === 1 && selection ? indexAt(event) : null
@@ -186,6 +202,7 @@ export function ScheduleGrid({
       onPointerDown={take}
       onPointerOver={extend}
       onFocus={arrive}
+      onBlur={leave}
     >
       <thead>
         <tr>

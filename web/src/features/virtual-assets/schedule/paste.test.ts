@@ -7,6 +7,7 @@ describe('what is pasted', () => {
     expect(readPasted('kW\n3500\n-2000').powersKw).toEqual([3500, -2000])
     expect(readPasted('3500 kW\n-2000 kW').powersKw).toEqual([3500, -2000])
     expect(readPasted('Power, MW\n3.5').powersKw).toEqual([3500])
+    expect(readPasted('300kW\n-1.5 MW\n250').powersKw).toEqual([300, -1500, 250])
   })
 
   test('is read row by row, and an empty cell changes nothing', () => {

@@ -9,6 +9,10 @@ export interface Pasted {
 }
 
 const MOST = 100
+/** Also right behind its number: `300kW`. */
+const UNIT = /(?<![a-z])[mk]w\b/gi
+
+const unitIn = (cell: string): string | null => cell.match(UNIT)?.[0].toLowerCase() ?? null
 
 export function readPasted(text: string): Pasted {
   const cells = text
@@ -17,15 +21,16 @@ export function readPasted(text: string): Pasted {
     .filter((line, index, all) => line.trim() !== '' || index < all.length - 1)
     .flatMap((line) => line.split(/\t|;/))
     .map((cell) => cell.trim())
-  const named = cells.find((cell) => /\b(mw|kw)\b/i.test(cell))
-  const isKw = named !== undefined && /\bkw\b/i.test(named)
+  // The first unit that is named, by a heading or a cell, is that of the cells that name none.
+  const named = cells.map(unitIn).find((unit) => unit !== null)
   const powersKw: (number | null)[] = []
   for (const cell of cells) {
-    const plain = cell.replace(/\b(mw|kw)\b/gi, '').trim()
+    const plain = cell.replace(UNIT, '').trim()
     if (plain === '') {
       if (cell === '') powersKw.push(null)
       continue // a heading that only names the unit
     }
+    const isKw = (unitIn(cell) ?? named) === 'kw'
     const { value, fault } = readQuantity(plain, 'MW', isKw ? { decimals: 2 } : {})
     if (value === null) {
       if (powersKw.length === 0 && /[a-z]/i.test(plain)) continue // a heading
