@@ -13,7 +13,7 @@ from typing import Final
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
-from gridloom.delivery.dispatch.reading import read_stored_kwh
+from gridloom.delivery.dispatch.stored_energy import read_stored_kwh
 from gridloom.delivery.failures import recording as failure_recording
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day

@@ -3134,8 +3134,8 @@ class TripLeg(ResponseStruct):
 
 class UnavailabilityPreview(ResponseStruct):
     """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike.
-    `unreachableEnergy` is the most of what the battery is planned to store that it cannot reach meanwhile; left out
-    where nothing is planned."""
+    `unreachableEnergy` is the most of what the battery will store that it cannot reach meanwhile: by its dispatch and,
+    where none is planned yet, by its shares of what virtual assets will store; left out where it backs none."""
 
     free: float
     """Part of the loss that no holder bears, in the direction that is hit harder, kW"""

@@ -322,11 +322,17 @@ class TestEnergyThatIsMissing:
         await sent(await put([0.0, 2000.0, 2000.0, 2000.0, 0.0, 2000.0]))
         assert (await zone.store_kwh(7))[-2:] == [500.0, 0.0], "they are back after it"
 
-    async def test_is_said_in_the_preview(self, zone: Zone) -> None:
-        await zone.yard.schedule(zone.virtual, [0.0] * 4)
-        await zone.advance(0)
-        volume = {"energyCapacity": 1500, "powerCapacity": {"charge": 0, "discharge": 0}}
-        body = {"description": "Racks", "type": "OUTAGE", "start": wire(zone.at(1)), "end": wire(zone.at(3))}
-        path = f"/physical-assets/{zone.batteries[0]['id']}/unavailability-previews"
-        seen = await sent(await zone.owners[0].engineer.post(path, json=body | {"volume": volume}))
-        assert seen["unreachableEnergy"] == 750.0
+    @pytest.mark.parametrize("length", [2, 700])
+    @pytest.mark.parametrize("is_planned", [True, False])
+    async def test_is_said_in_the_preview(self, fresh_app: Any, is_planned: bool, length: int) -> None:
+        """Also before the first plan, and beyond the last; the virtual asset ends half full, as it began."""
+        async with zone_of(await fresh_app(find_afternoon_before()), is_later=not is_planned) as zone:
+            await zone.yard.schedule(zone.virtual, [0.0] * 4)
+            if is_planned:
+                await zone.advance(0)
+            volume = {"energyCapacity": 1500, "powerCapacity": {"charge": 0, "discharge": 0}}
+            span = {"start": wire(zone.at(1)), "end": wire(zone.at(1 + length))}
+            body = {"description": "Racks", "type": "OUTAGE", **span, "volume": volume}
+            path = f"/physical-assets/{zone.batteries[0]['id']}/unavailability-previews"
+            seen = await sent(await zone.owners[0].engineer.post(path, json=body))
+            assert seen["unreachableEnergy"] == 750.0

@@ -47,8 +47,8 @@ class PreviewedCut(ResponseBody):
 class UnavailabilityPreview(ResponseBody):
     """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike.
 
-    `unreachableEnergy` is the most of what the battery is planned to store that it cannot reach meanwhile; left out
-    where nothing is planned.
+    `unreachableEnergy` is the most of what the battery will store that it cannot reach meanwhile: by its dispatch and,
+    where none is planned yet, by its shares of what virtual assets will store; left out where it backs none.
     """
 
     free: float
@@ -61,11 +61,11 @@ class UnavailabilityPreview(ResponseBody):
 READ_STORED_KWH: Dependency[Callable[[Database, int, int, int], Awaitable[Floats | None]]] = Dependency(
     "energy that batteries are planned to store"
 )
-"""Of a battery, at the start of each of the periods [first, end); None where any of them is not planned."""
+"""Of a battery, at the start of each of the periods [first, end); None where it is not known."""
 
 
 def find_unreachable_kwh(stored_kwh: Floats, before: BatteryCapacity, after: BatteryCapacity, first: int) -> float:
-    """The most that is out of reach in any of the periods from `first` on, for which `stored_kwh` is planned."""
+    """The most that is out of reach in any of the periods from `first` on, with `stored_kwh` at the start of each."""
     end = first + len(stored_kwh)
     was, would = (_find_fractions(one.book(first, end)) for one in (before, after))
     fractions = [float(was[0]), *would.tolist()]

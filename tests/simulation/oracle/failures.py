@@ -117,8 +117,8 @@ def _divide(world: World, known: ZoneQuarter, failed: dict[str, float], sign: in
             continue
         lacked = dict.fromkeys(failed, 0.0)
         for name, power in undelivered.items():
-            for battery, more in _find_lacked(world, known, name, abs(power)).items():
-                lacked[battery] += more
+            for battery, lacking in _find_lacked(world, known, name, abs(power)).items():
+                lacked[battery] += lacking
         more = {name: max(0.0, power - short[name]) for name, power in lacked.items()}
         left = max(0.0, owed - total)
         explained = min(left, sum(more.values()))

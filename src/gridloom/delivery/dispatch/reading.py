@@ -139,9 +139,3 @@ def _name_parts(period_count: int, arrays: Mapping[str, np.ndarray]) -> tuple[in
     split = {name: name.partition(":") for name in arrays}
     named_kw = {(PartKind(kind), int(key)): arrays[name] for name, (kind, colon, key) in split.items() if colon}
     return period_count, named_kw
-
-
-async def read_stored_kwh(db: Database, asset_key: int, first: int, end: int) -> Floats | None:
-    """The energy that a battery is planned to store at the start of each period; None where any is not planned."""
-    dispatch = await load_dispatch(db, asset_key, first, end)
-    return dispatch.energy_kwh if len(dispatch.is_planned) and dispatch.is_planned.all() else None
