@@ -92,7 +92,7 @@ def write_day(
 ) -> Catalogue:
     """Write a day's tables; those that are there already are left as they are."""
     before = read_catalogue(files, root, day)
-    known = {file.path for file in before.files} if before is not None else set()
+    known = _find_whole(files, root, day, before) if before is not None else set()
     written = sorted((_write_table(files, root, day, table, known) for table in tables), key=lambda file: file.path)
     start, end = (instant.isoformat() for instant in window)
     catalogue = Catalogue(day=day.isoformat(), start=start, end=end, datasets=tuple(datasets), files=tuple(written))
@@ -100,6 +100,13 @@ def write_day(
         _put_catalogue(files, folder_of(root, day), catalogue)
     _delete_others(files, root, day, catalogue)
     return catalogue
+
+
+def _find_whole(files: Any, root: str, day: date, catalogue: Catalogue) -> set[str]:
+    """The files of a catalogue that are there: what was deleted or cut off since is written again."""
+    selector = load_library("pyarrow.fs").FileSelector(folder_of(root, day), recursive=True)
+    sizes = {found.path: found.size for found in files.get_file_info(selector)}
+    return {file.path for file in catalogue.files if sizes.get(f"{root}/{file.path}") == file.bytes}
 
 
 def _write_table(files: Any, root: str, day: date, table: LakeTable, known: set[str]) -> LakeFile:

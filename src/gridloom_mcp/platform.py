@@ -55,7 +55,12 @@ class Platform:
         return market_day(await self.day_or_today(day))
 
     async def virtual_batteries(self) -> list[Any]:
-        return await take(self.client.virtual_assets.list(await self.organisation_id()), MAX_LISTED)
+        """Those that live or will, the first to begin first; then those of the past days, the last to end first."""
+        list_assets, owner, now = self.client.virtual_assets.list, await self.organisation_id(), await self.now()
+        living = await take(list_assets(owner, start=now), MAX_LISTED)
+        lately = await take(list_assets(owner, start=now - timedelta(days=MAX_DAYS), end=now), MAX_LISTED)
+        over = [one for one in lately if one.end <= now]
+        return sorted(living, key=lambda one: one.start) + sorted(over, key=lambda one: one.end, reverse=True)
 
     async def physical_batteries(self) -> list[Any]:
         return await take(self.client.physical_assets.list(), MAX_LISTED)
@@ -66,11 +71,20 @@ class Platform:
         listed += [Battery(one.id, False, one) for one in await self.physical_batteries()]
         found = [one for one in listed if one.seen.name.casefold() == text.strip().casefold()]
         found = found or [one for one in listed if str(one.id).endswith(text.strip().lower())]
+        found = found or await self._find_earlier(text.strip())
         if len(found) == 1:
             return found[0]
         if found:
             raise ArgumentError(f"This may be any of {', '.join(str(one.id) for one in found[:5])}: name it by its id.")
         raise ArgumentError("There is no such battery; list_batteries shows which there are.")
+
+    async def _find_earlier(self, text: str) -> list[Battery]:
+        """A virtual battery that was over before those that are listed, by its whole id."""
+        try:
+            seen = await self.client.virtual_assets.get(await self.organisation_id(), UUID(text))
+        except (ValueError, NotFoundError):
+            return []
+        return [Battery(seen.id, True, seen)]
 
     async def find_virtual(self, text: str) -> Battery:
         found = await self.find_battery(text)

@@ -209,6 +209,21 @@ class TestAnAssistant:
         said = await refused(reader, "battery_state", battery="Speicher")
         assert "Ignore" not in said
 
+    async def test_is_shown_the_battery_first_that_begins_first(
+        self, people: People, operator: httpx2.AsyncClient, address: str
+    ):
+        organisation = await people.new_organisation()
+        physical = await register(operator, organisation.id)
+        start = market_day_window(market_day_of(datetime.now(UTC)) + timedelta(days=2)).start
+        for name, later in (("second", timedelta(days=2)), ("first", timedelta())):
+            window = {"start": wire(start + later), "end": wire(start + later + timedelta(days=1))}
+            body = new_asset([physical], name=name, **window)
+            made = await operator.post(f"/organisations/{organisation.id}/virtual-assets", json=body)
+            assert made.status_code == 201, made.text
+        async with held(server_of(await make_key(organisation), address)) as client:
+            rows = (await ask(client, "list_batteries"))["virtual"]["rows"]
+        assert [row["name"]["writtenByPeople"] for row in rows] == ["first", "second"]
+
     async def test_names_what_is_refused_and_goes_on(self, world: World, reader: Client):
         stranger = "01890a5d-ac96-774b-bcce-b302099a8057"
         cases = {

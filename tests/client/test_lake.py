@@ -101,6 +101,17 @@ class TestADay:
         write_day(files, root, WINDOW, DAY, ["revenue"], tables(parquet(1)))
         assert list_files(lake)[path] == parquet(1)
 
+    def test_has_again_what_somebody_deleted_or_cut_off(self, lake: str) -> None:
+        files, root = open_lake(lake)
+        write_day(files, root, WINDOW, DAY, ["revenue"], tables(parquet(1), parquet(2)))
+        whole = list_files(lake)
+        deleted, cut = (path for path in whole if path.endswith(".parquet"))
+        files.delete_file(deleted)
+        with files.open_output_stream(cut) as stream:
+            stream.write(b"PAR1")
+        write_day(files, root, WINDOW, DAY, ["revenue"], tables(parquet(1), parquet(2)))
+        assert list_files(lake) == whole
+
 
 @pytest.fixture
 async def owner(operator: httpx2.AsyncClient, new_organisation: Any) -> OrganisationUnderTest:
