@@ -43,7 +43,8 @@ export interface Delivered {
 export function useDelivered(assets: PhysicalAsset[], { start, end }: Span, now: number) {
   const over = Math.min(end, quarterAt(now))
   const found = useQuery({
-    queryKey: ['delivery', 'delivered', assets.map((one) => one.id).join(), start, over],
+    // Apart from zones and runs: a plan that is saved changes no dispatch before the run that tells of it.
+    queryKey: ['delivered', assets.map((one) => one.id).join(), start, over],
     queryFn: async () => {
       const query = (until: number) => new URLSearchParams({ start: instant(start), end: instant(until) })
       const answers = await askMany<unknown>(
@@ -61,7 +62,7 @@ export function useDelivered(assets: PhysicalAsset[], { start, end }: Span, now:
     },
     enabled: assets.length > 0,
     // Of the same day only: another day's figures are none of this one.
-    placeholderData: (old, query) => (query?.queryKey[3] === start ? old : undefined),
+    placeholderData: (old, query) => (query?.queryKey[2] === start ? old : undefined),
   })
   return { ...found, delivered: found.data ?? NONE }
 }

@@ -50,7 +50,7 @@ export function useOperations(batteries: PhysicalAsset[], now: number): { operat
     placeholderData: (old) => old,
   })
   const measured = useQuery({
-    queryKey: ['delivery', 'last-quarter', batteries.map((one) => one.id).join(), quarter],
+    queryKey: ['last-quarter', batteries.map((one) => one.id).join(), quarter],
     queryFn: () => readQuarter(batteries.slice(0, MOST), quarter),
     enabled: isOperator && batteries.length > 0,
     staleTime: 60_000,
