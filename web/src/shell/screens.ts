@@ -56,6 +56,23 @@ export const PLACES: Place[] = [
     isWanted: (interests) => interests.trades,
   },
   {
+    label: 'Markets of a day',
+    short: 'Markets',
+    path: '/markets',
+    icon: 'markets',
+    letter: 'k',
+    isShown: (session) => may('Read:virtual-assets')(session) && !isOperator(session),
+    isWanted: (interests) => interests.trades,
+  },
+  {
+    label: 'Reserves',
+    path: '/reserves',
+    icon: 'reserves',
+    letter: 'e',
+    isShown: (session) =>
+      (may('Read:physical-assets')(session) || may('Read:virtual-assets')(session)) && !isOperator(session),
+  },
+  {
     label: 'Auctions',
     path: '/auctions',
     icon: 'auction',
@@ -126,6 +143,8 @@ const virtualBatteries = screen(() => import('../features/virtual-assets/Virtual
 const day = screen(() => import('../features/virtual-assets/BatteryDay'))
 const portfolioPlan = screen(() => import('../features/portfolio-plan/PortfolioPlan'))
 const openPosition = screen(() => import('../features/open-position/OpenPosition'))
+const markets = screen(() => import('../features/markets/MarketsOfADay'))
+const reserves = screen(() => import('../features/reserves/Reserves'))
 const history = screen(() => import('../features/virtual-assets/history/History'))
 const auctions = screen(() => import('../features/auctions/Auctions'))
 const revenue = screen(() => import('../features/revenue/Revenue'))
@@ -147,6 +166,10 @@ export const SCREENS: Screen[] = [
   { pattern: '/portfolio-plan/:day', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/open-position', part: openPosition, stays: 'open-position' },
   { pattern: '/open-position/:day', part: openPosition, stays: 'open-position' },
+  { pattern: '/markets', part: markets, stays: 'markets' },
+  { pattern: '/markets/:day', part: markets, stays: 'markets' },
+  { pattern: '/reserves', part: reserves, stays: 'reserves' },
+  { pattern: '/reserves/:day', part: reserves, stays: 'reserves' },
   { pattern: '/auctions', part: auctions, stays: 'auctions' },
   { pattern: '/auctions/:auction', part: auctions, stays: 'auctions' },
   { pattern: '/revenue', part: revenue, stays: 'revenue' },
