@@ -153,6 +153,7 @@ const physicalAsset = screen(() => import('../features/physical-assets/PhysicalA
 const delivery = screen(() => import('../features/delivery/Delivery'))
 const settlement = screen(() => import('../features/settlement/Settlement'))
 const statementDocument = screen(() => import('../features/settlement/StatementDocument'))
+const organisation = screen(() => import('../features/organisations/OrganisationPage'))
 const administration = screen(() => import('../features/administration/Administration'))
 
 export const SCREENS: Screen[] = [
@@ -181,6 +182,7 @@ export const SCREENS: Screen[] = [
   { pattern: '/delivery/:day', part: delivery },
   { pattern: '/settlement', part: settlement },
   { pattern: '/statements/:organisation/:statement', part: statementDocument },
+  { pattern: '/organisations/:organisation', part: organisation },
   { pattern: '/administration', part: administration },
   { pattern: '/administration/:section', part: administration },
 ]

@@ -80,7 +80,7 @@ function Shown({ all, day, today }: { all: VirtualAsset[]; day: Day; today: Day 
             value={of ?? ''}
             onChange={(event) => setOf(event.target.value || null)}
           >
-            <option value="">All {plural(living.length, 'battery', 'batteries')}</option>
+            <option value="">All batteries</option>
             <optgroup label="zones">
               {zones.map((zone) => (
                 <option key={zone}>{zone}</option>

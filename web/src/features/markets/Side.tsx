@@ -221,7 +221,8 @@ function ProposalTable({ rows, left, onToggle, day, stage }: TableProps) {
                 <td className="number">
                   {plan.reserves.map((one) => (
                     <span key={one.product} className="second-line">
-                      {productInWords(one.product)}: {megawatts(one.capacity)} at {decimal(one.capacityPrice, 2)}
+                      {productInWords(one.product).replace(/^FCR |^aFRR /, '')}: {megawatts(one.capacity)} at{' '}
+                      {decimal(one.capacityPrice, 2)}
                     </span>
                   ))}
                 </td>

@@ -7,6 +7,7 @@ import { decimal, euro, percent, plural } from '../../shared/format'
 import type { Day } from '../../shared/time/marketDay'
 import { countdown, time, weekday } from '../../shared/time/words'
 import { Card, type Figure, Figures, Legend } from '../../shared/ui/Card'
+import { useKept } from '../../shared/ui/Kept'
 import { say } from '../../shared/ui/Said'
 import { useZone } from '../../shared/zone'
 import { blockLeaving } from '../../shell/router'
@@ -17,7 +18,6 @@ import { Grid } from './Grid'
 import { changesOf, type Outcome, place } from './placing'
 import { gateOf } from './products'
 import { Ticket } from './Ticket'
-import { useTemplates } from './templates'
 
 interface Props {
   main: SubjectDay
@@ -46,7 +46,7 @@ export function Editor(props: Props) {
   const isPhysical = main.subject.kind === 'physical'
   const mayBid = useMay(isPhysical ? 'Create:ancillary-bids' : 'Create:trades')
   const cleared = useCleared(props.today)
-  const { templates, keep } = useTemplates()
+  const { kept: templates, keep } = useKept<Draft>('reserve-templates')
   const stored = useMemo(() => draftOf(main), [main])
   const [draft, setDraft] = useState<Draft>({ texts: {}, energies: {} })
   const [chosen, setChosen] = useState('NEGPOS_00_04')

@@ -1,15 +1,14 @@
 /** The table of bids: products down, blocks across, each a field for price steps. */
-import { type KeyboardEvent, useState } from 'react'
+import type { KeyboardEvent } from 'react'
 import { decimal, percent } from '../../shared/format'
-import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
+import { Kept } from '../../shared/ui/Kept'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import type { Bid, SubjectDay } from './data'
 import { type Cell, type Draft, type Over, offersOf, roomOf } from './draft'
 import type { Target } from './placing'
 import { BLOCKS, blockLabel, type ProductRow, productOf, ROWS } from './products'
 import { FEWEST_DAYS, fared, type Past } from './steps'
-import type { Template } from './templates'
 
 interface Props {
   main: SubjectDay
@@ -20,11 +19,11 @@ interface Props {
   target: Target | undefined
   chosen: string
   mayBid: boolean
-  templates: Record<string, Template>
+  templates: Record<string, Draft>
   onChoose: (product: string) => void
   onType: (product: string, text: string) => void
   onPrice: (code: string, text: string) => void
-  onTemplate: (template: Template) => void
+  onTemplate: (template: Draft) => void
   onKeep: (name: string, isKept: boolean) => void
 }
 
@@ -251,60 +250,17 @@ function FreeAfter({ target, hour, over }: { target: Target; hour: number; over:
 }
 
 function Templates({ templates, mayBid, onTemplate, onKeep }: Props) {
-  const [name, setName] = useState('')
-  const [chosen, setChosen] = useState('')
-  const names = Object.keys(templates).sort()
   if (!mayBid) return null
   return (
-    <>
-      {names.length > 0 && (
-        <>
-          <select
-            className="role-select"
-            aria-label="Template"
-            value={chosen}
-            onChange={(event) => {
-              setChosen(event.target.value)
-              const found = templates[event.target.value]
-              if (found) onTemplate(found)
-            }}
-          >
-            <option value="">Template</option>
-            {names.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-          {chosen && (
-            <Button
-              isCompact
-              onClick={() => {
-                onKeep(chosen, false)
-                setChosen('')
-              }}
-            >
-              Forget it
-            </Button>
-          )}
-        </>
-      )}
-      <input
-        className="role-select reserves-name"
-        aria-label="Name of a template"
-        placeholder="Keep as …"
-        value={name}
-        onChange={(event) => setName(event.target.value)}
-      />
-      <Button
-        isCompact
-        disabled={name.trim() === ''}
-        onClick={() => {
-          onKeep(name.trim(), true)
-          setChosen(name.trim())
-          setName('')
-        }}
-      >
-        Keep
-      </Button>
-    </>
+    <Kept
+      noun="Template"
+      names={Object.keys(templates)}
+      onTake={(name) => {
+        const found = templates[name]
+        if (found) onTemplate(found)
+      }}
+      onKeep={(name) => onKeep(name, true)}
+      onForget={(name) => onKeep(name, false)}
+    />
   )
 }

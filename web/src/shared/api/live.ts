@@ -35,17 +35,23 @@ export const EVENT_TYPES = [
   'statement.issued',
   'delivery.reserve-shortfall',
   'delivery.run-failed',
-  'order.placed',
-  'order.executed',
-  'order.not-executed',
-  'order.overdue',
-  'order.cancelled',
   'dispatch.acknowledged',
   'dispatch.not-followed',
   'dispatch.deviation',
   'webhook.disabled',
   'api-key.expiring',
   'quota.near',
+  'order.placed',
+  'order.executed',
+  'order.not-executed',
+  'order.overdue',
+  'order.cancelled',
+  'feed.late',
+  'feed.failed',
+  'feed.differs',
+  'member.invited',
+  'member.removed',
+  'member.role-changed',
 ] as const
 
 /** The first words of the keys of queries that an event of this type makes stale. */
@@ -56,7 +62,6 @@ const STALE: Record<string, string[]> = {
   schedule: ['virtual-assets', 'physical-assets', 'delivery'],
   unavailability: ['physical-assets', 'virtual-assets'],
   'physical-asset': ['physical-assets', 'delivery'],
-  order: ['virtual-assets', 'revenue'],
   portfolio: ['portfolios'],
   ancillary: ['physical-assets'],
   'exchange-notification': ['physical-assets'],
@@ -68,6 +73,9 @@ const STALE: Record<string, string[]> = {
   webhook: ['administration', 'delivery'],
   'api-key': ['administration'],
   quota: ['administration'],
+  order: ['virtual-assets', 'physical-assets', 'orders'],
+  feed: ['administration'],
+  member: ['administration'],
 }
 
 export function staleKeys(type: string): string[] {
