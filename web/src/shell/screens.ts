@@ -146,6 +146,7 @@ const openPosition = screen(() => import('../features/open-position/OpenPosition
 const markets = screen(() => import('../features/markets/MarketsOfADay'))
 const reserves = screen(() => import('../features/reserves/Reserves'))
 const history = screen(() => import('../features/virtual-assets/history/History'))
+const course = screen(() => import('../features/virtual-assets/CourseScreen'))
 const auctions = screen(() => import('../features/auctions/Auctions'))
 const revenue = screen(() => import('../features/revenue/Revenue'))
 const physicalAssets = screen(() => import('../features/physical-assets/PhysicalAssets'))
@@ -162,6 +163,7 @@ export const SCREENS: Screen[] = [
   { pattern: '/virtual-batteries', part: virtualBatteries },
   { pattern: '/virtual-batteries/:virtualAsset', part: day },
   { pattern: '/virtual-batteries/:virtualAsset/history', part: history },
+  { pattern: '/virtual-batteries/:virtualAsset/course', part: course },
   { pattern: '/virtual-batteries/:virtualAsset/:day', part: day },
   { pattern: '/portfolio-plan', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/portfolio-plan/:day', part: portfolioPlan, stays: 'portfolio-plan' },

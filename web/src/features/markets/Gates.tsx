@@ -205,7 +205,8 @@ function GateFigures({
   orders: readonly Order[]
 }) {
   const net = volumesOf(one.change)
-  const nets = nettingOf(one.traded, net)
+  // Of a market whose course is not known before the first gate nothing can be said to net.
+  const nets = net.bought + net.sold > 0 ? nettingOf(one.traded, net) : 0
   const waiting = orders.filter((order) => order.status === 'STANDING' || order.status === 'OVERDUE').length
   const failed = orders.filter((order) => order.status === 'NOT_EXECUTED').length
   const after = proposed ? volumesOf(proposed.change) : null
@@ -279,7 +280,7 @@ const RowChart = memo(function RowChart({ one, axis, proposed, height }: ChartPr
         <>
           <Bars powersKw={one.change} axis={axis} y={y} />
           <Bars powersKw={change} axis={axis} y={y} hatch={one.stage} />
-          {(proposed || one.traded.bought + one.traded.sold > 0) && (
+          {[...one.change, ...change].some((kw) => kw !== 0) && (
             <text x={4} y={12} className="axis pane-title">
               ±{megawatts(reach)} MW
             </text>

@@ -337,7 +337,7 @@ function Placing({ stage, ticked, standing, terms, onTerms, found }: PlacingProp
         {ticked.length > 1 && ', all or none'}.{' '}
         {reserve
           ? 'What is offered holds power and energy from now until its result.'
-          : `Each is executed as a whole where it earns at least ${surplus?.value == null ? 'what was proposed' : euro(surplus.value, 2)} (${euro(leastSum, 2)} together), else not at all. Plans change when ${apply && mayApply ? 'it is' : 'you change them, not when it is'} executed.`}{' '}
+          : `Each is executed as a whole where it earns at least ${surplus?.value == null ? 'what its plan asks' : euro(surplus.value, 2)} (${euro(leastSum, 2)} together), else not at all. Plans change when ${apply && mayApply ? 'it is' : 'you change them, not when it is'} executed.`}{' '}
         Take it back until {stage.gate === null ? '' : time(stage.gate, zone)}.
       </div>
       {tooMany && <p className="note tone-warning">At most {MOST_AT_ONCE} at once: untick some.</p>}
@@ -472,7 +472,7 @@ function Why({ plans }: { plans: { name: string; plan: Plan }[] }) {
                 <span className="note"> · kept from more by {trip.limitedBy.map(limitInWords).join(', ')}</span>
               )}
             </span>
-            <span className="tabular">{signedEuro(trip.gain, 2)}</span>
+            <span className="tabular nowrap">{signedEuro(trip.gain, 2)}</span>
           </li>
         ))}
       </ul>

@@ -247,6 +247,7 @@ export function stagesOf(batteries: readonly BatteryDay[], day: Day): StageSums[
   const count = quartersOf(day).length
   const [first] = batteries
   let before = new Array<number>(count).fill(0)
+  let withoutStage = before
   return (first?.stages ?? []).map(({ stage, status, gate }, at) => {
     const own = batteries.flatMap(({ asset, stages }) => {
       const found = stages[at]
@@ -262,7 +263,9 @@ export function stagesOf(batteries: readonly BatteryDay[], day: Day): StageSums[
     }
     // What has no stage stands from the first one on; a gate that is to come has the position of all trades.
     const isKnown = at > 0 && stage !== 'OTHER' && traded.bought + traded.sold > 0
-    const change = position.map((kw, index) => (isKnown ? kw - (before[index] ?? 0) : 0))
+    const change =
+      stage === 'OTHER' ? withoutStage : position.map((kw, index) => (isKnown ? kw - (before[index] ?? 0) : 0))
+    if (at === 0 && status === 'PAST') withoutStage = position
     if (at === 0 || status === 'PAST' || !takesOrders(stage)) before = position
     const reserved = new Map<string, number>()
     for (const { found } of own)
