@@ -13,6 +13,7 @@ import {
 } from 'react-aria-components'
 import { allPages, type Schemas } from '../shared/api/client'
 import { useMay, useSession } from '../shared/api/session'
+import { clock } from '../shared/clock'
 import { size } from '../shared/format'
 import { Icon, type IconName } from '../shared/ui/Icon'
 import { chooseZone, currentZone } from '../shared/zone'
@@ -115,14 +116,19 @@ function useResources(): Found[] {
     queryFn: () => allPages<Schemas['AuctionView']>('/auctions'),
     enabled: useMay('Read:auctions'),
   })
+  const now = clock.now()
+  const batteries = (isOver: boolean) =>
+    (virtual.data ?? [])
+      .filter((one) => Date.parse(one.end) <= now === isOver)
+      .map((one) => ({
+        id: one.id,
+        label: one.name,
+        note: `${isOver ? 'over, ' : ''}virtual, ${size(one.ratedDischargePower, one.energyCapacity)}`,
+        icon: 'battery' as const,
+        act: () => go(`/virtual-batteries/${one.id}`),
+      }))
   return [
-    ...(virtual.data ?? []).map((one) => ({
-      id: one.id,
-      label: one.name,
-      note: `virtual, ${size(one.ratedDischargePower, one.energyCapacity)}`,
-      icon: 'battery' as const,
-      act: () => go(`/virtual-batteries/${one.id}`),
-    })),
+    ...batteries(false),
     ...(physical.data ?? []).map((one) => ({
       id: one.id,
       label: one.name,
@@ -137,5 +143,6 @@ function useResources(): Found[] {
       icon: 'auction' as const,
       act: () => go(`/auctions/${one.id}`),
     })),
+    ...batteries(true),
   ]
 }

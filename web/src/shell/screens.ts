@@ -56,6 +56,23 @@ export const PLACES: Place[] = [
     isWanted: (interests) => interests.trades,
   },
   {
+    label: 'Markets of a day',
+    short: 'Markets',
+    path: '/markets',
+    icon: 'markets',
+    letter: 'k',
+    isShown: (session) => may('Read:virtual-assets')(session) && !isOperator(session),
+    isWanted: (interests) => interests.trades,
+  },
+  {
+    label: 'Reserves',
+    path: '/reserves',
+    icon: 'reserves',
+    letter: 'e',
+    isShown: (session) =>
+      (may('Read:physical-assets')(session) || may('Read:virtual-assets')(session)) && !isOperator(session),
+  },
+  {
     label: 'Auctions',
     path: '/auctions',
     icon: 'auction',
@@ -126,7 +143,10 @@ const virtualBatteries = screen(() => import('../features/virtual-assets/Virtual
 const day = screen(() => import('../features/virtual-assets/BatteryDay'))
 const portfolioPlan = screen(() => import('../features/portfolio-plan/PortfolioPlan'))
 const openPosition = screen(() => import('../features/open-position/OpenPosition'))
+const markets = screen(() => import('../features/markets/MarketsOfADay'))
+const reserves = screen(() => import('../features/reserves/Reserves'))
 const history = screen(() => import('../features/virtual-assets/history/History'))
+const course = screen(() => import('../features/virtual-assets/CourseScreen'))
 const auctions = screen(() => import('../features/auctions/Auctions'))
 const revenue = screen(() => import('../features/revenue/Revenue'))
 const physicalAssets = screen(() => import('../features/physical-assets/PhysicalAssets'))
@@ -134,6 +154,7 @@ const physicalAsset = screen(() => import('../features/physical-assets/PhysicalA
 const delivery = screen(() => import('../features/delivery/Delivery'))
 const settlement = screen(() => import('../features/settlement/Settlement'))
 const statementDocument = screen(() => import('../features/settlement/StatementDocument'))
+const organisation = screen(() => import('../features/organisations/OrganisationPage'))
 const administration = screen(() => import('../features/administration/Administration'))
 
 export const SCREENS: Screen[] = [
@@ -142,11 +163,16 @@ export const SCREENS: Screen[] = [
   { pattern: '/virtual-batteries', part: virtualBatteries },
   { pattern: '/virtual-batteries/:virtualAsset', part: day },
   { pattern: '/virtual-batteries/:virtualAsset/history', part: history },
+  { pattern: '/virtual-batteries/:virtualAsset/course', part: course },
   { pattern: '/virtual-batteries/:virtualAsset/:day', part: day },
   { pattern: '/portfolio-plan', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/portfolio-plan/:day', part: portfolioPlan, stays: 'portfolio-plan' },
   { pattern: '/open-position', part: openPosition, stays: 'open-position' },
   { pattern: '/open-position/:day', part: openPosition, stays: 'open-position' },
+  { pattern: '/markets', part: markets, stays: 'markets' },
+  { pattern: '/markets/:day', part: markets, stays: 'markets' },
+  { pattern: '/reserves', part: reserves, stays: 'reserves' },
+  { pattern: '/reserves/:day', part: reserves, stays: 'reserves' },
   { pattern: '/auctions', part: auctions, stays: 'auctions' },
   { pattern: '/auctions/:auction', part: auctions, stays: 'auctions' },
   { pattern: '/revenue', part: revenue, stays: 'revenue' },
@@ -158,6 +184,7 @@ export const SCREENS: Screen[] = [
   { pattern: '/delivery/:day', part: delivery },
   { pattern: '/settlement', part: settlement },
   { pattern: '/statements/:organisation/:statement', part: statementDocument },
+  { pattern: '/organisations/:organisation', part: organisation },
   { pattern: '/administration', part: administration },
   { pattern: '/administration/:section', part: administration },
 ]

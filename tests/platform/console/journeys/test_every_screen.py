@@ -38,7 +38,7 @@ def screens_of(username: str, scene: Scene) -> list[str]:
     parts = [f"/administration/{part}" for part in ADMINISTRATION]
     if username == "owner":
         stade = f"/physical-assets/{scene.assets['Stade']}"
-        return [*common, *(stade + part for part in BATTERY), "/administration/members"]
+        return [*common, "/reserves", *(stade + part for part in BATTERY), "/administration/members"]
     if username == "operator":
         return [
             "/",
@@ -51,11 +51,22 @@ def screens_of(username: str, scene: Scene) -> list[str]:
             *parts,
             "/administration/organisations",
             "/administration/feeds",
+            f"/organisations/{scene.trader.organisation_id}",
         ]
     won, lost = (f"/auctions/{scene.auctions[name]}" for name in ("won", "lost"))
     battery = f"/virtual-batteries/{scene.virtual_asset_id}"
-    common += ["/portfolio-plan", "/open-position"]
-    return [*common, won, lost, battery, f"{battery}/history", "/administration/roles", "/administration/security"]
+    common += ["/portfolio-plan", "/open-position", "/markets?gate=IDA1", "/reserves"]
+    course = f"{battery}/course"
+    return [
+        *common,
+        won,
+        lost,
+        battery,
+        course,
+        f"{battery}/history",
+        "/administration/roles",
+        "/administration/security",
+    ]
 
 
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")

@@ -12,6 +12,7 @@ import { Field } from '../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
 import { Shown } from './Shown'
 
 /** The operator's: who takes part in the platform, and the first invitation into each. */
@@ -53,7 +54,9 @@ export function Organisations() {
                 {list.map((one) => (
                   <tr key={one.id}>
                     <td>
-                      <strong>{one.name}</strong>
+                      <Link to={`/organisations/${one.id}`}>
+                        <strong>{one.name}</strong>
+                      </Link>
                     </td>
                     <td>{words(one.kind)}</td>
                     <td className="when">{weekdayTime(Date.parse(one.createdAt), zone)}</td>

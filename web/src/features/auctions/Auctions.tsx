@@ -12,7 +12,8 @@ import type { ScreenProps } from '../../shell/screenProps'
 import { AuctionDetail } from './AuctionDetail'
 import { AuctionList } from './AuctionList'
 import './auctions.css'
-import { type Auction, endOf, grouped, startOf, useAuctions } from './data'
+import { BidsTogether } from './BidsTogether'
+import { type Auction, endOf, grouped, groupOf, startOf, useAuctions } from './data'
 import { NewAuction } from './operator/NewAuction'
 import { OperatedAuction } from './operator/OperatedAuction'
 
@@ -24,7 +25,10 @@ export default function Auctions({ values }: ScreenProps) {
   const mayManage = useMay('Manage:auctions')
   const isOperator = useIsOperator()
   const [isCreating, setIsCreating] = useState(false)
+  const [isBidding, setIsBidding] = useState(false)
+  const mayBid = useMay('Create:bids')
   const all = auctions.data ?? []
+  const openOnes = all.filter((one) => groupOf(one, now) === 'Open').length
   const chosen = useChosen(all, values.auction, now)
 
   return (
@@ -37,7 +41,12 @@ export default function Auctions({ values }: ScreenProps) {
             New auction
           </Button>
         ) : (
-          <span className="note">Times on the service’s clock, {zoneName(zone)}</span>
+          <>
+            <span className="note">Times on the service’s clock, {zoneName(zone)}</span>
+            {mayBid && !isOperator && openOnes > 1 && (
+              <Button onClick={() => setIsBidding(true)}>Bid on several</Button>
+            )}
+          </>
         )
       }
     >
@@ -58,6 +67,7 @@ export default function Auctions({ values }: ScreenProps) {
           )
         }
       </Loaded>
+      {isBidding && <BidsTogether auctions={all} now={now} onClose={() => setIsBidding(false)} />}
       {isCreating && <NewAuction onClose={() => setIsCreating(false)} />}
     </Page>
   )

@@ -94,6 +94,12 @@ function Shown({ asset, day, first, last, today }: ShownProps) {
             disabled={day >= last}
             onClick={() => move(1)}
           />
+          <Link
+            to={`/virtual-batteries/${asset.id}/course?from=${day}&beside=${addDays(day, -1)}`}
+            className="button button-quiet"
+          >
+            Compare
+          </Link>
           <Link to={`/virtual-batteries/${asset.id}/history`} className="button button-quiet">
             History
           </Link>

@@ -1,22 +1,25 @@
-import { useState } from 'react'
+import { useMemo } from 'react'
 import { useOrganisations } from '../../shared/api/names'
 import { useAllVirtualAssets, useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
 import { useIsOperator } from '../../shared/api/session'
-import { isBalanced } from '../../shared/balance'
 import { useMinute } from '../../shared/clock'
-import { decimal, efficiencies, plural, size } from '../../shared/format'
-import type { Zone } from '../../shared/time/marketDay'
-import { dayRange, weekday } from '../../shared/time/words'
-import { Badge, Card } from '../../shared/ui/Card'
+import { plural } from '../../shared/format'
+import { Button } from '../../shared/ui/Button'
+import { Card } from '../../shared/ui/Card'
+import { ListTools, useListView } from '../../shared/ui/listView'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
-import { Link } from '../../shell/router'
+import { Link, useParameter } from '../../shell/router'
+import { columnsOf } from './columns'
+import { type BatteryFigures, useFigures, type Wanted } from './figures'
 import { Portfolios } from './Portfolios'
 import './virtual-assets.css'
 
-/** Every virtual battery of the organisation, or of all of them: those that deliver first, then what is over. */
+const NONE: ReadonlyMap<string, BatteryFigures> = new Map()
+
+/** Every virtual battery of the organisation, or of all of them; what is over is kept apart and found last. */
 export default function VirtualBatteries() {
   const now = useMinute()
   const isOperator = useIsOperator()
@@ -24,17 +27,12 @@ export default function VirtualBatteries() {
   const everyones = useAllVirtualAssets()
   const assets = isOperator ? everyones : own
   const organisations = useOrganisations()
-  const names = new Map((organisations.data ?? []).map((one) => [one.id, one.name]))
-  const [search, setSearch] = useState('')
-  const [holder, setHolder] = useState('')
+  const names = useMemo(
+    () => new Map((organisations.data ?? []).map((one) => [one.id, one.name])),
+    [organisations.data],
+  )
   const all = assets.data ?? []
   const living = all.filter((one) => Date.parse(one.end) > now)
-  const wanted = search.trim().toLowerCase()
-  const shown = all.filter(
-    (one) =>
-      (holder === '' || one.organisationID === holder) &&
-      `${one.name} ${one.deliveryZone} ${names.get(one.organisationID) ?? ''}`.toLowerCase().includes(wanted),
-  )
   const holders = [...new Set(all.map((one) => one.organisationID))]
   return (
     <Page
@@ -48,41 +46,19 @@ export default function VirtualBatteries() {
             ]
           : []
       }
-      aside={
-        all.length > 5 && (
-          <>
-            {isOperator && (
-              <select
-                className="role-select"
-                aria-label="Held by"
-                value={holder}
-                onChange={(event) => setHolder(event.target.value)}
-              >
-                <option value="">All organisations</option>
-                {holders.map((id) => (
-                  <option key={id} value={id}>
-                    {names.get(id) ?? 'an organisation'}
-                  </option>
-                ))}
-              </select>
-            )}
-            <div className="input">
-              <input
-                type="search"
-                aria-label="Search"
-                placeholder="Search"
-                value={search}
-                onChange={(event) => setSearch(event.target.value)}
-              />
-            </div>
-          </>
-        )
-      }
+      aside={all.length > 1 && <Filters all={all} holders={isOperator ? holders : []} names={names} />}
     >
-      <Card>
-        <Loaded query={assets} skeleton={<SkeletonRows rows={6} height={48} />}>
-          {(list) =>
-            list.length === 0 ? (
+      <Loaded
+        query={assets}
+        skeleton={
+          <Card>
+            <SkeletonRows rows={6} height={48} />
+          </Card>
+        }
+      >
+        {(list) =>
+          list.length === 0 ? (
+            <Card>
               <Empty
                 title="No virtual battery yet"
                 action={
@@ -93,42 +69,147 @@ export default function VirtualBatteries() {
               >
                 Win an auction, or have the operator allocate one, and it appears here with its first block.
               </Empty>
-            ) : (
-              <Table
-                className="virtual-batteries"
-                columns={[
-                  'Battery',
-                  ...(isOperator ? [{ label: 'Held by', isWide: true }] : []),
-                  { label: 'Size', isWide: true },
-                  { label: 'Zone', isWide: true },
-                  { label: 'Efficiency', isWide: true },
-                  'Delivers',
-                  'End of delivery',
-                ]}
-              >
-                <tbody>
-                  {[...shown].sort(byLife(now)).map((asset) => (
-                    <Row
-                      key={asset.id}
-                      asset={asset}
-                      now={now}
-                      holder={isOperator ? (names.get(asset.organisationID) ?? 'an organisation') : null}
-                    />
-                  ))}
-                </tbody>
-              </Table>
-            )
-          }
-        </Loaded>
-      </Card>
+            </Card>
+          ) : (
+            <List list={list} now={now} names={names} isOperator={isOperator} />
+          )
+        }
+      </Loaded>
       {assets.data && !isOperator && <Portfolios assets={[...all].sort(byLife(now))} />}
     </Page>
   )
 }
 
-function lifeInWords(start: number, end: number, zone: Zone): string {
-  const [first, last] = [weekday(start, zone), weekday(end - 1, zone)]
-  return first === last ? first : `${first} – ${last}`
+interface FilterProps {
+  all: VirtualAsset[]
+  /** Of whom one is chosen; none where all are the reader's. */
+  holders: string[]
+  names: ReadonlyMap<string, string>
+}
+
+function Filters({ all, holders, names }: FilterProps) {
+  const [search, setSearch] = useParameter('q')
+  const [holder, setHolder] = useParameter('holder')
+  const [zone, setZone] = useParameter('zone')
+  const zones = [...new Set(all.map((one) => one.deliveryZone))].sort()
+  return (
+    <>
+      {holders.length > 1 && (
+        <select
+          className="role-select"
+          aria-label="Held by"
+          value={holder ?? ''}
+          onChange={(event) => setHolder(event.target.value || null)}
+        >
+          <option value="">All organisations</option>
+          {holders.map((id) => (
+            <option key={id} value={id}>
+              {names.get(id) ?? 'an organisation'}
+            </option>
+          ))}
+        </select>
+      )}
+      {zones.length > 1 && (
+        <select
+          className="role-select"
+          aria-label="Zone"
+          value={zone ?? ''}
+          onChange={(event) => setZone(event.target.value || null)}
+        >
+          <option value="">All zones</option>
+          {zones.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      )}
+      <div className="input">
+        <input
+          type="search"
+          aria-label="Search"
+          placeholder="Search"
+          value={search ?? ''}
+          onChange={(event) => setSearch(event.target.value || null)}
+        />
+      </div>
+    </>
+  )
+}
+
+interface ListProps {
+  list: VirtualAsset[]
+  now: number
+  names: ReadonlyMap<string, string>
+  isOperator: boolean
+}
+
+function List({ list, now, names, isOperator }: ListProps) {
+  const zone = useZone()
+  const [search] = useParameter('q')
+  const [holder] = useParameter('holder')
+  const [inZone] = useParameter('zone')
+  const [chosen] = useParameter('columns')
+  const [over, setOver] = useParameter('over')
+  const holderOf = isOperator ? (id: string) => names.get(id) ?? 'an organisation' : null
+  const sought = (search ?? '').trim().toLowerCase()
+  const found = list.filter(
+    (one) =>
+      (!holder || one.organisationID === holder) &&
+      (!inZone || one.deliveryZone === inZone) &&
+      `${one.name} ${one.deliveryZone} ${names.get(one.organisationID) ?? ''}`.toLowerCase().includes(sought),
+  )
+  const isOver = (one: VirtualAsset) => Date.parse(one.end) <= now
+  const living = found.filter((one) => !isOver(one))
+  const gone = found.filter(isOver)
+  const figures = useFigures(living, now, wantedOf(chosen, isOperator))
+  const columns = columnsOf({ now, zone, holderOf, figures: figures.data ?? NONE })
+  const view = useListView(columns)
+  const areGoneShown = over !== null || sought !== '' || living.length === 0
+  return (
+    <Card
+      title={plural(living.length, 'battery', 'batteries')}
+      note={gone.length > 0 ? `and ${gone.length} that ${gone.length === 1 ? 'is' : 'are'} over` : undefined}
+      actions={
+        <>
+          {gone.length > 0 && sought === '' && living.length > 0 && (
+            <Button isCompact aria-pressed={over !== null} onClick={() => setOver(over === null ? '1' : null)}>
+              {over === null ? 'Show what is over' : 'Hide what is over'}
+            </Button>
+          )}
+          <ListTools name="virtual-batteries" columns={columns} view={view} />
+        </>
+      }
+    >
+      {found.length === 0 ? (
+        <Empty title="None of these">No battery has this name, zone and holder.</Empty>
+      ) : (
+        <Table className="virtual-batteries" columns={view.head}>
+          <tbody>
+            {[
+              ...view.sorted([...living].sort(byLife(now))),
+              ...(areGoneShown ? view.sorted([...gone].sort(byLife(now))) : []),
+            ].map((asset) => (
+              <tr key={asset.id}>
+                {view.shown.map((column) => (
+                  <td
+                    key={column.id}
+                    className={[column.isNumber && 'number', column.isWide && 'wide-cell'].filter(Boolean).join(' ')}
+                  >
+                    {column.cell(asset)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+    </Card>
+  )
+}
+
+/** Only what a column shows is asked for. */
+function wantedOf(chosen: string | null, isOperator: boolean): Wanted {
+  const has = (id: string) => (chosen === null ? !isOperator : chosen.split(',').includes(id))
+  return { course: has('charge') || has('problem'), earned: has('earned'), open: has('open') }
 }
 
 /** What delivers or will, by its start; then what is over, the newest first. */
@@ -136,48 +217,4 @@ const byLife = (now: number) => (a: VirtualAsset, b: VirtualAsset) => {
   const isOver = (one: VirtualAsset) => Number(Date.parse(one.end) <= now)
   const later = Date.parse(a.start) - Date.parse(b.start)
   return isOver(a) - isOver(b) || (isOver(a) ? -later : later)
-}
-
-function Row({ asset, now, holder }: { asset: VirtualAsset; now: number; holder: string | null }) {
-  const zone = useZone()
-  const [start, end] = [Date.parse(asset.start), Date.parse(asset.end)]
-  const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
-  const isKept = isBalanced(asset, off)
-  return (
-    <tr>
-      <td>
-        <Link to={`/virtual-batteries/${asset.id}`}>
-          <strong>{asset.name}</strong>
-        </Link>
-        <span className="note second-line narrow-line">
-          {size(asset.ratedDischargePower, asset.energyCapacity)}, {asset.deliveryZone}
-          {holder !== null && `, ${holder}`}
-        </span>
-      </td>
-      {holder !== null && <td className="wide-cell">{holder}</td>}
-      <td className="wide-cell">{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
-      <td className="wide-cell">{asset.deliveryZone}</td>
-      <td className="wide-cell">{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>
-      <td>
-        <span className="nowrap wide-only">{lifeInWords(start, end, zone)}</span>
-        <span className="nowrap narrow-line">{dayRange(start, end, zone)}</span>{' '}
-        {end <= now ? (
-          <Badge>over</Badge>
-        ) : start <= now ? (
-          <Badge tone="good">delivers</Badge>
-        ) : (
-          <Badge tone="warning">to come</Badge>
-        )}
-      </td>
-      <td>
-        {isKept ? (
-          <span className="tone-good">balanced</span>
-        ) : (
-          <span className="tone-warning">
-            {decimal(off / 1000, 2)} MWh {asset.imbalanceCharge > 0 ? 'short' : 'too much'}
-          </span>
-        )}
-      </td>
-    </tr>
-  )
 }

@@ -8,6 +8,9 @@ export interface Column {
   isUnseen?: boolean
   /** Left out on a phone, as are its cells, which are called `wide-cell`. */
   isWide?: boolean
+  /** The table can be sorted by it. */
+  onSort?: () => void
+  order?: 'ascending' | 'descending' | 'none'
 }
 
 interface Props {
@@ -26,15 +29,27 @@ export function Table({ columns, className = '', children }: Props) {
         <thead>
           <tr>
             {columns.map((column) => {
-              const { label, isNumber, isUnseen, isWide }: Column =
+              const { label, isNumber, isUnseen, isWide, onSort, order }: Column =
                 typeof column === 'string' ? { label: column } : column
               return (
                 <th
                   key={label}
                   scope="col"
+                  aria-sort={order}
                   className={[isNumber && 'number', isWide && 'wide-cell'].filter(Boolean).join(' ') || undefined}
                 >
-                  {isUnseen ? <span className="visually-hidden">{label}</span> : label}
+                  {onSort ? (
+                    <button type="button" className="sort" onClick={onSort}>
+                      {label}
+                      <span aria-hidden="true">
+                        {order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ''}
+                      </span>
+                    </button>
+                  ) : isUnseen ? (
+                    <span className="visually-hidden">{label}</span>
+                  ) : (
+                    label
+                  )}
                 </th>
               )
             })}

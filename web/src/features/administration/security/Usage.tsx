@@ -14,9 +14,9 @@ const NAMES: Record<string, string> = {
 }
 const nameOf = ({ share }: Share): string => NAMES[share] ?? words(share)
 
-/** How much of its shares of the platform the organisation uses now. */
-export function Usage() {
-  const usage = useUsage()
+/** How much of its shares of the platform an organisation uses now: the reader's, or the one that is named. */
+export function Usage({ of }: { of?: string }) {
+  const usage = useUsage(of)
   return (
     <Card title="Usage of shares" note="now">
       <Loaded query={usage} skeleton={<SkeletonRows rows={5} />}>

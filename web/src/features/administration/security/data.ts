@@ -52,8 +52,9 @@ export function useOwnOrganisation() {
 export type Share = Schemas['ShareUsage']
 
 /** How much of each share of the platform the organisation uses now. */
-export function useUsage() {
-  const id = useOrganisationID()
+export function useUsage(of?: string) {
+  const own = useOrganisationID()
+  const id = of ?? own
   return useQuery({
     queryKey: ['administration', 'usage', id],
     queryFn: async () => (await askJson<Schemas['Usage']>(`/organisations/${id}/usage`)).shares,

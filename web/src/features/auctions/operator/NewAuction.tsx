@@ -4,18 +4,18 @@ import { allPages, answered, api, type Schemas } from '../../../shared/api/clien
 import { useOrganisations } from '../../../shared/api/names'
 import { faultAt } from '../../../shared/api/problem'
 import { clock } from '../../../shared/clock'
-import { megawatts } from '../../../shared/format'
 import { atMost, readQuantity } from '../../../shared/quantity'
-import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
+import { addDays, dayOf, instant, momentOf, type Span } from '../../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
 import { unreadable } from '../../../shared/ui/editing'
-import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
+import { Checkbox, Field } from '../../../shared/ui/Field'
 import { Sheet } from '../../../shared/ui/Sheet'
 import { FormProblem } from '../../../shared/ui/states'
 import { useOpeningZone, zoneName } from '../../../shared/zone'
 import { go } from '../../../shell/router'
 import { readPrice } from '../data'
+import { Backing } from './Backing'
 
 const MOMENTS = ['opens', 'closes', 'from', 'until']
 
@@ -28,15 +28,25 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     queryKey: ['physical-assets', 'list'],
     queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
   })
-  const [assetID, setAssetID] = useState('')
+  const [chosenIDs, setChosenIDs] = useState<readonly string[]>([])
+  const [shares, setShares] = useState<{ id: string; share: number }[]>([])
+  const [item, setItem] = useState<{ span: Span; power: number | null } | null>(null)
   /** Times that could not be read when it was to be created. */
   const [unread, setUnread] = useState<Record<string, string | undefined>>({})
   const [faults, setFaults] = useState<Record<string, string | null>>({})
   const [invited, setInvited] = useState<ReadonlySet<string>>(new Set())
-  const asset = assets.data?.find((one) => one.id === assetID) ?? assets.data?.[0]
-  const now = clock.now()
+  const chosen = chosenIDs.flatMap((id) => assets.data?.find((one) => one.id === id) ?? [])
+  const asset = chosen[0]
+  const [now] = useState(() => clock.now())
   const opens = Math.ceil(now / 300_000) * 300_000
   const day = dayOf(now)
+  const ahead = { start: momentOf(addDays(day, 2)), end: momentOf(addDays(day, 9)) }
+  const read = (form: HTMLFormElement) => {
+    const text = (name: string) => String(new FormData(form).get(name) ?? '')
+    const [start, end] = [momentFrom(text('from'), zone), momentFrom(text('until'), zone)]
+    if (start > 0 && end > start)
+      setItem({ span: { start, end }, power: readQuantity(text('power'), 'MW', { least: 0 }).value })
+  }
 
   const create = useMutation({
     mutationFn: (body: Schemas['NewAuction']) => answered(api.POST('/auctions', { body })),
@@ -56,9 +66,11 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
       MOMENTS.map((name) => [name, unreadable('moment', text(name), undefined, zone)] as const),
     )
     setUnread(unread)
-    const { ratedChargePower, ratedDischargePower, energyCapacity } = asset.parameters
-    const power = readQuantity(text('power'), 'MW', atMost(Math.min(ratedChargePower, ratedDischargePower), 'MW'))
-    const energy = readQuantity(text('energy'), 'MWh', atMost(energyCapacity, 'MWh'))
+    const rated = (of: 'ratedChargePower' | 'ratedDischargePower' | 'energyCapacity') =>
+      chosen.reduce((sum, one) => sum + one.parameters[of], 0)
+    const mostPower = Math.min(rated('ratedChargePower'), rated('ratedDischargePower'))
+    const power = readQuantity(text('power'), 'MW', atMost(mostPower, 'MW'))
+    const energy = readQuantity(text('energy'), 'MWh', atMost(rated('energyCapacity'), 'MWh'))
     const cycles = text('cycles').trim() ? readQuantity(text('cycles'), '', { least: 0 }) : { value: null, fault: null }
     const hurdle = text('hurdle').trim() ? readPrice(text('hurdle')) : { price: null, fault: null }
     const faults = { power: power.fault, energy: energy.fault, cycles: cycles.fault, hurdle: hurdle.fault }
@@ -82,15 +94,15 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
         ratedChargePower: powerKw,
         ratedDischargePower: powerKw,
         energyCapacity: Math.round(energy.value * 1e6) / 1000,
-        chargeEfficiency: asset.parameters.chargeEfficiency,
-        dischargeEfficiency: asset.parameters.dischargeEfficiency,
+        chargeEfficiency: Math.min(...chosen.map((one) => one.parameters.chargeEfficiency)),
+        dischargeEfficiency: Math.min(...chosen.map((one) => one.parameters.dischargeEfficiency)),
         dailyCycleLimit: cycles.value,
         initialSoC: 0.5,
         lastSoCTarget: 0.5,
         finalSoCTolerance: 0.01,
       },
       hurdlePrice: hurdle.price === null ? null : hurdle.price.toFixed(2),
-      backing: [{ physicalAssetID: asset.id, share: 1 }],
+      backing: shares.map(({ id, share }) => ({ physicalAssetID: id, share })),
       participants: [...invited],
     })
   }
@@ -103,9 +115,12 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
   const faultOfTime = (name: string, pointer: string) => unread[name] ?? fault(pointer)
   const fault = (pointer: string, unit?: 'MW' | 'MWh') => faultAt(create.error, pointer, unit && { factor: 1000, unit })
 
+  const backingFault =
+    chosen.map((_, index) => fault(`/backing/${index}/physicalAssetID`)).find(Boolean) ?? fault('/backing')
+
   return (
     <Sheet title="New auction" isOpen onClose={onClose} width={520}>
-      <form className="form" onSubmit={submit}>
+      <form className="form" onSubmit={submit} onChange={(event) => read(event.currentTarget)}>
         <p className="note">Times in {zoneName(zone)}: year-month-day and 24 h.</p>
         <div className="form-row">
           <Field
@@ -137,16 +152,15 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
             fault={faultOfTime('until', '/item/end')}
           />
         </div>
-        <SelectField
-          label="Backed by"
-          value={asset?.id ?? ''}
-          onChange={(event) => setAssetID(event.target.value)}
-          options={(assets.data ?? []).map((one) => ({
-            value: one.id,
-            label: `${one.name}, ${megawatts(one.parameters.ratedDischargePower)} MW, ${one.deliveryZone}`,
-          }))}
-          fault={fault('/backing/0/physicalAssetID')}
+        <Backing
+          assets={assets.data ?? []}
+          chosen={chosen}
+          span={item?.span ?? ahead}
+          power={item?.power ?? null}
+          onToggle={(id) => setChosenIDs((old) => (old.includes(id) ? old.filter((one) => one !== id) : [...old, id]))}
+          onShares={setShares}
         />
+        {backingFault && <p className="field-fault">{backingFault}</p>}
         <div className="form-row">
           <Field
             label="Power"
@@ -191,7 +205,12 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
         <FormProblem error={create.error} />
         <div className="form-foot">
           <Button onClick={onClose}>Back</Button>
-          <Button kind="primary" type="submit" isBusy={create.isPending} disabled={!asset || invited.size === 0}>
+          <Button
+            kind="primary"
+            type="submit"
+            isBusy={create.isPending}
+            disabled={shares.length === 0 || invited.size === 0}
+          >
             Create, inviting {invited.size}
           </Button>
         </div>
