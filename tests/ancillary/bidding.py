@@ -1,12 +1,10 @@
 """Bids and results in a line each, for the tests of this room."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from tests.clock_changes import next_day_of
 
-from gridloom.kernel.market_time import market_day_of
-
-DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
+DAY = next_day_of(24, in_days=3).isoformat()
 SPRING, AUTUMN = (next_day_of(hours, in_days=3).isoformat() for hours in (23, 25))
 
 FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}

@@ -1,7 +1,7 @@
 """Bids and results over HTTP: what stands, what is refused, what waits for its result."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -19,6 +19,7 @@ from tests.ancillary.bidding import (
     waiting,
 )
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.clock_changes import at_hour
 
 
 class TestBidsWithoutResult:
@@ -121,7 +122,8 @@ class TestPlacing:
         assert [bid["status"] for bid in answer.json()[0]["bids"]] == ["OFFERED", "OFFERED"]
         history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
         assert [bid["status"] for bid in history] == ["OFFERED", "REPLACED", "OFFERED"]
-        window = {"start": f"{DAY}T00:00:00+01:00", "end": f"{DAY}T00:15:00+01:00"}
+        start = at_hour(DAY, 0)
+        window = {"start": start.isoformat(), "end": (start + timedelta(minutes=15)).isoformat()}
         book = (await asset.owner.viewer.get(asset.path("/commitments"), params=window)).json()["commitments"]
         assert book[-1]["discharge"]["ancillary"]["afrrCapacity"] == 8000
 
@@ -156,7 +158,7 @@ class TestPlacing:
 
     async def test_respects_what_is_unavailable_for_a_single_minute(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        start = datetime.fromisoformat(f"{DAY}T02:00:00+01:00")
+        start = at_hour(DAY, 2)
         answer = await asset.owner.engineer.post(
             asset.path("/unavailability"),
             json={
@@ -174,7 +176,7 @@ class TestPlacing:
 
     async def test_uses_the_rating_in_force_at_delivery(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        later = (datetime.fromisoformat(f"{DAY}T12:00:00+01:00")).isoformat()
+        later = at_hour(DAY, 12).isoformat()
         await asset.owner.engineer.put(
             asset.path("/parameters"), json={**PARAMETERS, "ratedDischargePower": 2000, "validFrom": later}
         )

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, STEP, all_bids, day_from_now, entry, place, record
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.clock_changes import at_hour
 from tests.emitted import events_of
 
 from gridloom.kernel.market_time import block_window, market_day_window
@@ -231,7 +232,7 @@ class TestResults:
     async def test_are_recorded_of_a_battery_that_was_derated_since_the_bid(self, new_organisation):
         asset = await register_asset(await new_organisation())
         bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        derated = {**PARAMETERS, "ratedDischargePower": 2000, "validFrom": f"{DAY}T00:00:00+01:00"}
+        derated = {**PARAMETERS, "ratedDischargePower": 2000, "validFrom": at_hour(DAY, 0).isoformat()}
         answer = await asset.owner.admin.put(asset.path("/parameters"), json=derated)
         assert answer.status_code == 200, answer.text
         await record(asset, "POS_00_04", bid_id, capacity=4000, settlementPrice=9.99)

@@ -7,12 +7,13 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
 import pytest
 from tests.capacity.test_book import periods_of, reckoned
+from tests.clock_changes import next_day_of
 from tests.conftest import migrated_database, running
 from tests.people import OrganisationUnderTest, People
 
@@ -22,7 +23,7 @@ from gridloom.kernel.market_time import block_window, market_day_window
 from gridloom.platform.http.application import Application
 from gridloom.settings import Settings
 
-SPRING = date(2027, 3, 28)
+SPRING = next_day_of(23, in_days=4)
 """The market day that loses an hour: 92 quarter-hours."""
 RATED = {"ratedChargePower": 10_000, "ratedDischargePower": 10_000, "energyCapacity": 20_000}
 WHOLE = {CHARGE: 10_000, DISCHARGE: 10_000, ENERGY: 20_000}

@@ -6,16 +6,17 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.clock_changes import at_hour, next_day_of
 from tests.concurrency import answers_after_lock, assert_etag_follows
 from tests.emitted import events_of
 from tests.exchange_notifications.test_notifications import new_asset, publish
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.kernel.market_time import floor_to_period, market_day_of
+from gridloom.kernel.market_time import floor_to_period
 from gridloom.physical_assets.conflicts import MAX_CONFLICTS
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=3)
-DAY = market_day_of(START)
+NEXT_DAY = next_day_of(24, in_days=4)
 
 
 def at(minutes: float) -> str:
@@ -272,8 +273,7 @@ class TestAvailability:
 class TestConflicts:
     async def test_name_the_own_schedule_before_the_bids_that_no_longer_fit(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        day = (DAY + timedelta(days=1)).isoformat()
-        midnight = datetime.fromisoformat(f"{day}T00:00:00+01:00")
+        day, midnight = NEXT_DAY.isoformat(), at_hour(NEXT_DAY, 0)
         bids = [
             {
                 "deliveryDay": day,
@@ -325,8 +325,7 @@ class TestConflicts:
 
     async def test_count_what_was_accepted_of_a_bid_not_what_was_offered(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        day = (DAY + timedelta(days=1)).isoformat()
-        midnight = datetime.fromisoformat(f"{day}T00:00:00+01:00")
+        day, midnight = NEXT_DAY.isoformat(), at_hour(NEXT_DAY, 0)
         bid = {"capacityPrice": 1, "offeredCapacity": 10_000, "energyPrice": 1}
         product = {"deliveryDay": day, "product": "POS_00_04"}
         placed = await asset.owner.trader.post(asset.path("/ancillary/bids"), json=[{**product, "bids": [bid]}])
@@ -382,10 +381,10 @@ class TestConflicts:
         asset = await register_asset(await new_organisation())
         for number in range(6):
             product = f"POS_{4 * number:02}_{4 * number + 4:02}"
-            start = datetime.fromisoformat(f"{DAY + timedelta(days=1)}T{4 * number:02}:00:00+01:00")
+            start = at_hour(NEXT_DAY, 4 * number)
             bid = [
                 {
-                    "deliveryDay": (DAY + timedelta(days=1)).isoformat(),
+                    "deliveryDay": NEXT_DAY.isoformat(),
                     "product": product,
                     "bids": [{"capacityPrice": 1, "offeredCapacity": 12000, "energyPrice": 1}],
                 }

@@ -12,6 +12,7 @@ import pytest
 from tests.people import OrganisationUnderTest
 
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.window import Window
 
 if TYPE_CHECKING:
     import httpx2
@@ -30,10 +31,17 @@ def wire(moment: datetime) -> str:
 
 @cache
 def tomorrow() -> datetime:
-    """The start of the next market day that is hours away, so that gates before it are still open however late it is;
-    blocks of balancing products are four hours from here on. One day for all tests of a process: it would be another
-    for the second of two assets that are made as the hour passes."""
-    return market_day_window(market_day_of(datetime.now(UTC) + timedelta(hours=4)) + timedelta(days=1)).start
+    """The start of the next market day that is hours away, so that gates before it are still open however late it is.
+
+    No clock changes for three days from then on: blocks of balancing products are four hours from here on. It is one
+    day for all tests of a process: it would be another for the second of two assets that are made as the hour passes.
+    """
+    day = market_day_of(datetime.now(UTC) + timedelta(hours=4)) + timedelta(days=1)
+    while True:
+        span = Window(market_day_window(day).start, market_day_window(day + timedelta(days=2)).end)
+        if span.duration == timedelta(days=3):
+            return span.start
+        day += timedelta(days=1)
 
 
 @dataclass

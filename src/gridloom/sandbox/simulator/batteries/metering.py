@@ -112,7 +112,9 @@ async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Ord
                     fcr[row, index] += part["power"]
                 elif part["kind"] in (ReserveProduct.AFRR_POS, ReserveProduct.AFRR_NEG):
                     afrr[ReserveProduct(part["kind"]).direction][row, index] += abs(part["power"])
-    return Orders(start, power, fcr, afrr, planned_kwh, acknowledged)
+    # Parts are listed by ids that chance makes: the last digit of their sum may not depend on it.
+    afrr = {direction: np.round(of_parts, 6) for direction, of_parts in afrr.items()}
+    return Orders(start, power, np.round(fcr, 6), afrr, planned_kwh, acknowledged)
 
 
 async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
