@@ -108,7 +108,7 @@ class TestWhatWasActivated:
         await zone.advance(10)
         await zone.publish(10)
         known = await imbalances(zone, 9)
-        await sent(await zone.owners[0].engineer.patch(outage, json={"description": "Racks"}))
+        await sent(await zone.owners[0].engineer.request("PATCH", outage, json={"description": "Racks"}))
         await zone.advance(11)
         assert await imbalances(zone, 9) == known
         assert known[0] < 0
