@@ -48,7 +48,6 @@ class TestData:
         with pytest.raises(Misunderstood, match="no end"):
             print_followed(self.ROWS[0], Options(output="parquet"), is_first=True)
 
-
     @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
     def test_has_no_formula_in_its_texts(self, capsys: pytest.CaptureFixture[str], start: str):
         assert print_data([{"name": f"{start}cmd", "power": -1.5}], Options(output="csv"))

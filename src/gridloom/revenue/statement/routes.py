@@ -154,7 +154,9 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
 
 
 _COLUMN_NAMES = ("time", "line", "amount", "counterparty", "assumedEnergy")
-_SCHEMA = pa.schema(zip(_COLUMN_NAMES, (TIME, pa.string(), pa.decimal128(24, 2), pa.string(), pa.float64()), strict=True))
+_SCHEMA = pa.schema(
+    zip(_COLUMN_NAMES, (TIME, pa.string(), pa.decimal128(24, 2), pa.string(), pa.float64()), strict=True)
+)
 
 
 async def _answer_statement(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
