@@ -107,10 +107,9 @@ def _break_schedule(scene: Scene, battery: Battery) -> None:
 def workbooks(scene: Scene) -> list[Seen]:
     """The largest workbooks that there are, over and over."""
     battery, scene_port = find_rivals(scene).attacker, scene.port
-    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=300)
-    window = f"start={_at(start)}&end={_at(start + timedelta(days=360))}&resolution=15-minute"
-    names = "revenue_wholesale,revenue_fcr,revenue_total_revenue,buy_vwap,sell_vwap,revenue_vba,revenue_tolling"
-    path = f"/revenue-reporting/virtual-assets/{battery.asset['id']}/data-points?{window}&datapoints={names}"
+    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=10)
+    window = f"start={_at(start)}&end={_at(start + timedelta(days=85))}&resolution=15-minute"
+    path = f"/revenue-reporting/virtual-assets/{battery.asset['id']}/data-points?{window}"
     return compare_both(
         scene, "9 12 workbooks", _flood(scene, 12, partial(_get_as, scene_port, battery.client.token, path, XLSX))
     )

@@ -42,12 +42,12 @@ def schedule_write(scene: Scene) -> Callable[[], int]:
 
 
 def _service_bytes(scene: Scene) -> int:
-    """Resident in the workers, without pages that PostgreSQL's processes share."""
+    """In the workers and their forks, without PostgreSQL: a page that some of them share counts once."""
     held = 0
     for child in psutil.Process(scene.harness.product_pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
             if "postgres" not in child.name():
-                held += child.memory_info().rss
+                held += child.memory_full_info().pss
     return held
 
 

@@ -32,6 +32,7 @@ QUICKLY, QUICK_QUICKLY = 20, 3
 coordinator is there together or not at all, and a repetition under the same key finds out."""
 EXPECTED_ERRORS = (
     "job.crashed",
+    "request.failed readReadiness",  # 503 while the coordinator is dead
     # A killed node: what asked it fails as unreachable, and is answered 503 or tried again.
     r"(request.failed|job.failed|delivery.run_failed|webhooks.attempt_not_recorded|response.aborted) .*"
     r"(remote node|marked as essential|server closed the connection|terminating connection|shut down|starting up|"

@@ -38,9 +38,9 @@ def _read_entry(line: str) -> dict[str, Any] | None:
 
 
 def _describe_entry(entry: dict[str, Any]) -> str:
-    """The event, the kind of job, and the error as it was raised."""
+    """The event, the kind of job, and the error as it was raised; the operation where nothing was."""
     trace = str(entry.get("exception") or "").strip().splitlines()
-    raised = entry.get("error") or "\n".join(trace[-6:])
+    raised = entry.get("error") or "\n".join(trace[-6:]) or entry.get("operation")
     return " ".join(str(part) for part in (entry.get("event"), entry.get("kind", ""), raised) if part)
 
 

@@ -33,7 +33,7 @@ class FieldError:
         object.__setattr__(self, "detail", str(self.detail))
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
@@ -90,14 +90,14 @@ class Problem(Exception):
         """The body of the answer; what is unknown or empty is left out."""
         body: dict[str, object] = {"type": self.type, "title": self.title, "status": self.status}
         if self.detail:
-            body |= {"detail": _shorten(self.detail)} | _figures_member(self.figures)
+            body |= {"detail": _shorten_text(self.detail)} | _figures_member(self.figures)
         if instance is not None:
             body["instance"] = instance
         if request_id is not None:
             body["requestId"] = request_id
         if self.errors:
             body["errors"] = [
-                {"pointer": error.pointer, "detail": _shorten(error.detail)} | _figures_member(error.figures)
+                {"pointer": error.pointer, "detail": _shorten_text(error.detail)} | _figures_member(error.figures)
                 for error in self.errors
             ]
         return body | self.members

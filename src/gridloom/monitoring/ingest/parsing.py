@@ -158,8 +158,11 @@ async def keep_valid(request: Request, lines: ParsedLines, ids: Mapping[str, str
 
 async def _select_valid(lines: ParsedLines, ids: Mapping[str, str], now_us: int) -> Received:
     latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
-    columns = lines.name_assets(ids, now_us)
-    return await off_loop(len(columns) > HEAVY_POINTS, drop_invalid, columns, latest_us)
+
+    def select() -> Received:
+        return drop_invalid(lines.name_assets(ids, now_us), latest_us)
+
+    return await off_loop(len(lines.codes) > HEAVY_POINTS, select)
 
 
 async def _parse_by_size(request: Request, body: bytes, many: bool, unit: TimeUnit | None, now_us: int) -> Received:

@@ -91,9 +91,8 @@ class _HeadroomTask:
             if deadline.stopped:
                 raise CancelledError
             if not deadline.remaining_s():
-                raise HeadroomTakesLong(
-                    f"{len(found)} of {self.end - self.start} quarter-hours were found in time: ask for a shorter window."
-                )
+                wanted = self.end - self.start
+                raise HeadroomTakesLong(f"{len(found)} of {wanted} quarter-hours were found: ask for a shorter window.")
             found.append(CLOSED if period < self.first_open else finder.find(period - self.first))
         return found
 

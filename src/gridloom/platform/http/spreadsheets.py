@@ -65,15 +65,18 @@ def _show_in_excel(cell: object) -> object:
 def write_workbook(rows: Iterable[Iterable[object]], title: str) -> bytes:
     """One sheet, the names of its columns first and frozen; instants are dates in UTC. The same rows are the same
     bytes."""
-    cells = [[_make_cell(cell) for cell in row] for row in rows]
-    check_cells(sum(map(len, cells)))
     book = Workbook(write_only=True)
     sheet = book.create_sheet(title)
-    for column in range(len(cells[0])):
-        sheet.column_dimensions[get_column_letter(column + 1)].width = _COLUMN_WIDTH
     sheet.freeze_panes = "A2"
-    for row in cells:
-        sheet.append(row)
+    cells = 0
+    for number, row in enumerate(rows):
+        shown = [_make_cell(cell) for cell in row]
+        cells += len(shown)
+        check_cells(cells)
+        if number == 0:
+            for column in range(len(shown)):
+                sheet.column_dimensions[get_column_letter(column + 1)].width = _COLUMN_WIDTH
+        sheet.append(shown)
     body = io.BytesIO()
     book.save(body)
     return make_repeatable(body.getvalue())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, product
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from gridloom.platform.http.long_bodies.decoder_process import compute_apart
 from gridloom.platform.http.responses import ARROW, CSV, EXCEL_CSV, PARQUET, XLSX, Stream, plain_type
 from gridloom.platform.http.spreadsheets import BYTE_ORDER_MARK, check_cells, write_workbook
 
@@ -55,7 +56,36 @@ def stream_table(
     """A table as a file that is written while it is read; one batch is in memory at a time."""
     ending = {CSV: "csv", XLSX: "xlsx", ARROW: "arrows", PARQUET: "parquet"}[plain_type(media_type)]
     headers = {"Content-Disposition": f'attachment; filename="{file_name}.{ending}"'}
-    return Stream(_encode_batches(media_type, schema, batches), media_type, headers)
+    encoded = _encode_workbook(schema, batches) if media_type == XLSX else _encode_batches(media_type, schema, batches)
+    return Stream(encoded, media_type, headers)
+
+
+async def _encode_workbook(schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[bytes]:
+    """A workbook is written as a whole, so it is small."""
+    cells, kept = len(schema), []
+    async for batch in batches:
+        cells += batch.num_rows * batch.num_columns
+        check_cells(cells)
+        kept.append(batch)
+    yield await render_workbook(schema, kept, "Gridloom")
+
+
+async def render_workbook(schema: pa.Schema, batches: Sequence[pa.RecordBatch], title: str) -> bytes:
+    """In a process of its own: in a thread, seconds of Python would keep the interpreter from requests."""
+    return await compute_apart(_write_batches, schema.names, batches, title)
+
+
+def _write_batches(names: Sequence[str], batches: Sequence[pa.RecordBatch], title: str) -> bytes:
+    return write_workbook(chain([names], *map(_list_rows, batches)), title)
+
+
+def _list_rows(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
+    """A few at a time, since Python's values take many times what they take in Arrow."""
+    for start in range(0, batch.num_rows, _WORKBOOK_STEP):
+        yield from zip(*batch.slice(start, _WORKBOOK_STEP).to_pydict().values(), strict=True)
+
+
+_WORKBOOK_STEP = 500
 
 
 async def _encode_batches(
@@ -76,8 +106,6 @@ def _open_writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
         return _CSVWriter(schema, sink)
     if media_type == EXCEL_CSV:
         return _ExcelCSVWriter(schema, sink)
-    if media_type == XLSX:
-        return _WorkbookWriter(schema, sink)
     if media_type == ARROW:
         return pa.ipc.new_stream(sink, schema)  # type: ignore[no-any-return]
     return _ParquetWriter(schema, sink)
@@ -148,33 +176,6 @@ def _show_excel_column(column: pa.Array) -> pa.Array:
         return texts
     quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
     return pc.if_else(pc.match_substring_regex(texts, '[;"\r\n]'), quoted, texts)
-
-
-class _WorkbookWriter:
-    """A workbook is written as a whole, so it is small."""
-
-    def __init__(self, schema: pa.Schema, sink: _Sink) -> None:
-        self._schema, self._sink = schema, sink
-        self._batches: list[pa.RecordBatch] = []
-        self._cells = len(schema)
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._cells += batch.num_rows * batch.num_columns
-        check_cells(self._cells)
-        self._batches.append(batch)
-
-    def close(self) -> None:
-        rows = chain.from_iterable(map(_list_rows, self._batches))
-        self._sink.write(write_workbook([self._schema.names, *rows], "Gridloom"))
-
-
-def _list_rows(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
-    """A few at a time: Arrow makes Python's values in one step, in which nothing else of this process runs."""
-    for start in range(0, batch.num_rows, _WORKBOOK_STEP):
-        yield from zip(*batch.slice(start, _WORKBOOK_STEP).to_pydict().values(), strict=True)
-
-
-_WORKBOOK_STEP = 500
 
 
 class _ParquetWriter:

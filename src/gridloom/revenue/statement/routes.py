@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 from gridloom.kernel.market_time import Resolution, format_instant, is_period_start
@@ -18,7 +19,8 @@ from gridloom.platform.database.pool import Database, repeatable_read
 from gridloom.platform.http import CSV, JSON, XLSX, Content, Request, ResponseBody, operation
 from gridloom.platform.http.fields import parameter_error, to_json
 from gridloom.platform.http.operation import H
-from gridloom.platform.http.spreadsheets import TooManyCells, write_csv, write_workbook
+from gridloom.platform.http.spreadsheets import TooManyCells, check_cells, write_csv
+from gridloom.platform.http.tables import TIME, render_workbook
 from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
@@ -152,32 +154,50 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
 
 
 _COLUMN_NAMES = ("time", "line", "amount", "counterparty", "assumedEnergy")
+_SCHEMA = pa.schema(
+    zip(_COLUMN_NAMES, (TIME, pa.string(), pa.decimal128(24, 2), pa.string(), pa.float64()), strict=True)
+)
 
 
 async def _answer_statement(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
     statement = _make_statement(window, grid, entries)
     if request.accepts == JSON:
         return Content(to_json(statement), JSON)
-    body = await asyncio.to_thread(_render_table, statement, request.accepts)
+    if request.accepts == XLSX:
+        check_cells((len(statement.lines) + 1) * len(_COLUMN_NAMES))
+        table = await asyncio.to_thread(_make_table, statement)
+        body = await render_workbook(_SCHEMA, [table], "Statement")
+    else:
+        body = await asyncio.to_thread(_write_csv_lines, statement, request.accepts)
     suffix = "xlsx" if request.accepts == XLSX else "csv"
     return Content(body, request.accepts, {"Content-Disposition": f'attachment; filename="statement.{suffix}"'})
 
 
-def _render_table(statement: Statement, media_type: str) -> bytes:
+def _write_csv_lines(statement: Statement, media_type: str) -> bytes:
     """A line a row."""
-    is_workbook = media_type == XLSX
-    lines = [
-        (
-            line.time if is_workbook else format_instant(line.time),
-            line.line.value,
-            line.amount,
-            line.counterparty,
-            None if line.assumed_energy is UNSET else line.assumed_energy,
-        )
+    lines = (
+        (format_instant(line.time), line.line.value, line.amount, line.counterparty, _assumed_energy_of(line))
         for line in statement.lines
-    ]
-    rows = [_COLUMN_NAMES, *lines]
-    return write_workbook(rows, "Statement") if is_workbook else write_csv(rows, media_type)
+    )
+    return write_csv([_COLUMN_NAMES, *lines], media_type)
+
+
+def _make_table(statement: Statement) -> pa.RecordBatch:
+    """The same for a workbook, in which times are dates."""
+    lines = statement.lines
+    columns = (
+        [line.time for line in lines],
+        [line.line.value for line in lines],
+        [line.amount for line in lines],
+        [line.counterparty for line in lines],
+        [_assumed_energy_of(line) for line in lines],
+    )
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+    return pa.record_batch(arrays, schema=_SCHEMA)
+
+
+def _assumed_energy_of(line: StatementLine) -> float | None:
+    return None if line.assumed_energy is UNSET else line.assumed_energy
 
 
 def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Statement:

@@ -123,7 +123,7 @@ async def unpack_body(request: Request, body: bytes, held: BodyReservation) -> b
         raise BadRequest("The body is not gzip, as its Content-Encoding says.") from None
     if not unpacker.eof or unpacker.unused_data:
         raise BadRequest("The gzip of the body is cut off, or something follows it.")
-    return b"".join(pieces)
+    return b"".join(pieces) if size <= SUBPROCESS_MIN_BYTES else await asyncio.to_thread(b"".join, pieces)
 
 
 async def decode_body(request: Request, body: bytes, holder: Hashable | None) -> Any:
