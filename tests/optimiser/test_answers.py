@@ -65,7 +65,9 @@ def scope(first: int, count: int, **changes: Any) -> OptimisationScope:
     )
     asset: Any = SimpleNamespace(id=UUID(int=first), version=7, terms=SimpleNamespace(energy_capacity_kwh=2000.0))
     nothing = np.zeros(count)
-    made = OptimisationScope(asset, first, first + count, (), nothing, nothing, programme, 0.0, plain_reasons(count))
+    made = OptimisationScope(
+        asset, first, first + count, (), nothing, nothing, programme, 0.0, plain_reasons(count), (nothing, nothing)
+    )
     return replace(made, **changes)
 
 
