@@ -204,7 +204,7 @@ def _stages(harness: Harness, history: MarketHistory, *, quick: bool) -> None:
         sums = {stage: sum(day.earned_eur[stage] for day in played) for stage in AUCTION_STAGES}
         for stage in INTRADAY_STAGES:
             gains[stage] = min(gains[stage], sums[stage])
-            months[f"{name}, {stage}"] = min(_sum_months(played, lambda day, stage=stage: day.earned_eur[stage]))
+            months[f"{name}, {stage}"] = min(_sum_months([(day.day, day.earned_eur[stage]) for day in played]))
         total = sum(sums.values())
         of_own[name] = round(100 * total / sums[Stage.DAY_AHEAD], 1)
         of_best[name] = round(100 * total / sum(day.total_eur for day in best), 1)
@@ -229,11 +229,11 @@ def _stages(harness: Harness, history: MarketHistory, *, quick: bool) -> None:
     )
 
 
-def _sum_months(days: list[StagedDay], earned_eur: Callable[[StagedDay], float]) -> list[float]:
+def _sum_months(earned_eur: list[tuple[date, float]]) -> list[float]:
     """By month, as if all the year were like it: thousand EUR a year."""
     by_month: dict[tuple[int, int], list[float]] = {}
-    for day in days:
-        by_month.setdefault((day.day.year, day.day.month), []).append(earned_eur(day))
+    for day, eur in earned_eur:
+        by_month.setdefault((day.year, day.month), []).append(eur)
     return [sum(month) / len(month) * 365 / 1000 for month in by_month.values()]
 
 
@@ -283,7 +283,7 @@ def _reserves(harness: Harness, history: MarketHistory, *, quick: bool) -> None:
         alone, with_afrr = (sum(day.total_eur for day in played) for played in (fcr, both))
         of_best[name] = round(100 * alone / sum(day.total_eur for day in best), 1)
         more[name] = round(100 * (with_afrr / alone - 1), 1)
-        pairs = zip(*(_sum_months(played, lambda day: day.total_eur) for played in (both, fcr)), strict=True)
+        pairs = zip(*(_sum_months([(day.day, day.total_eur) for day in played]) for played in (both, fcr)), strict=True)
         months += [with_it - without for with_it, without in pairs]
     harness.report(
         "FCR co-optimised, % of FCR foresight, synthetic capacity prices",
