@@ -46,7 +46,7 @@ class OptimisationScope:
     that was announced in time is cut from it."""
 
     def follow(self, power_kw: Floats) -> Floats:
-        """What the store follows of a power in the first periods that stays as it is."""
+        """The part of a power that the store follows, in the first periods, where it stays as it is."""
         count = len(power_kw)
         return np.clip(power_kw, self.followed_kw[0][:count], self.followed_kw[1][:count])
 
