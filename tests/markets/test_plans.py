@@ -101,9 +101,10 @@ async def plan(desk: Desk, stage: str | None = None, **more: Any) -> Any:
     return answer.json()
 
 
-async def order_plan(desk: Desk, found: Any) -> str:
+async def order_plan(desk: Desk, found: Any, **more: Any) -> str:
     """Order exactly what was planned."""
     asked = {
+        **more,
         "virtualAssetID": desk.battery.asset["id"],
         "ifMatch": found["ifMatch"],
         "stage": found["stage"],

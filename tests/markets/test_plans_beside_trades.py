@@ -9,12 +9,13 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from tests.clock_changes import next_day_of
 from tests.markets.conftest import Desk, desk_of, open_day, set_clock
 from tests.markets.test_plans import break_down, order_plan, plan, publish, random_desk
 from tests.people import People
 from tests.virtual_assets.conftest import wire
 
-from gridloom.kernel.market_stages import Stage, gate_of
+from gridloom.kernel.market_stages import AUCTION_STAGES, Stage, gate_of
 from gridloom.kernel.market_time import market_day_window
 from gridloom.platform.http.application import Application
 
@@ -132,3 +133,35 @@ class TestReserves:
                         assert answer.status_code == 200, answer.text
                         assert "problem" not in answer.json()[0], (seed, answer.text)
             assert offered >= 6
+
+
+class TestAMarketDay:
+    @pytest.mark.parametrize("hours", [23, 24, 25])
+    async def test_is_planned_and_ordered_gate_by_gate_as_the_clock_goes(self, fresh_app: FreshApp, hours: int) -> None:
+        """Random batteries, some of which schedule what they trade; an outage now and then. Without one no trade is
+        forced. EXPLORE=1 tries sixty."""
+        day = next_day_of(hours, in_days=3)
+        edge = await fresh_app(gate_of(Stage.DAY_AHEAD, day) - timedelta(hours=1))
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            await publish(operator, day)
+            organisation = await people.new_organisation()
+            desks = {
+                seed: await random_desk(edge, operator, organisation, day, random.Random(seed))
+                for seed in range(hours, hours + (60 if os.environ.get("EXPLORE") else 3))
+            }
+            broken: set[int] = set()
+            for stage in AUCTION_STAGES:
+                await set_clock(desks[hours], gate_of(stage, day) - timedelta(minutes=10))
+                for seed, desk in desks.items():
+                    rng = random.Random(f"{seed} {stage}")
+                    if stage is not Stage.DAY_AHEAD and rng.random() < 0.1:
+                        broken.add(seed)
+                        await break_down(desk, rng)
+                    found = await plan(desk, stage)
+                    assert len(found["schedule"]) <= (48 if stage is Stage.IDA3 else 4 * hours)
+                    applies = random.Random(seed).random() < 0.8
+                    executed = await desk.execute(await order_plan(desk, found, apply=applies), 70)
+                    if applies and seed not in broken:
+                        assert "forced" not in found, (seed, stage)
+                        assert executed["applied"], (seed, stage, executed)

@@ -168,7 +168,7 @@ def _show_plans(name: str, day: str, made: Any, plans: Mapping[str, Any], option
 
 
 def _make_order(asset_id: str, plan: Any, *, apply: bool) -> dict[str, Any]:
-    """What was planned, with the state of the markets that it was planned on."""
+    """An order of a plan, with the state of the markets that it was planned on."""
     made = {"virtualAssetID": asset_id, "ifMatch": plan.if_match, "stage": plan.stage}
     made |= {"deliveryDay": plan.delivery_day}
     if plan.reserves:

@@ -23,7 +23,7 @@ from gridloom.optimiser.schedules.proposal import no_feasible_schedule
 from gridloom.optimiser.schedules.scope import OptimisationScope, load_optimisation_scope
 from gridloom.optimiser.schedules.trips import view_trips
 from gridloom.optimiser.solving.linear import Deadline
-from gridloom.optimiser.solving.programme import BatteryProgramme, InfeasibleError
+from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, InfeasibleError
 from gridloom.optimiser.trading.day_ahead import bound_energy, cut_periods, plan_day_ahead
 from gridloom.optimiser.trading.positions import end_between
 from gridloom.optimiser.trading.replanning import HURDLE_EUR_MWH, Replanner
@@ -116,9 +116,10 @@ class PlanTask:
             more_kwh = float(day.energy_kwh(power_kw)[-1] - day.energy_kwh(before_kw)[-1])
             minimum_eur = -found.stored_eur_mwh * more_kwh / 1000
         else:
-            day = _hold_outside(day, before_kw, self.traded)
-            held_kw = np.clip(before_kw, day.min_kw, day.max_kw)
-            before_kw = np.where(np.arange(len(before_kw)) < self.traded.start, held_kw, before_kw)
+            is_traded = np.zeros(len(day), dtype=bool)
+            is_traded[self.traded] = True
+            before_kw = np.where(is_traded, before_kw, self.scope.follow(before_kw))
+            day = _hold_outside(day, before_kw, is_traded)
             replanned = Replanner(LOT_KW).replan(day, before_kw, self.terms.hurdle_eur_mwh, self.target_kwh)
             power_kw, is_forced = replanned.power_kw, replanned.is_forced
         trips = find_trips(
@@ -262,15 +263,12 @@ def _find_target(state: MarketState, stage: Stage, scope: OptimisationScope) -> 
     return float(day.energy_kwh(scope.accepted_kw[: len(day)])[-1])
 
 
-def _hold_outside(programme: BatteryProgramme, before_kw: Floats, traded: slice) -> BatteryProgramme:
-    """Periods that the stage does not trade stay as they are, as far as the battery can."""
-    outside = np.ones(len(programme), dtype=bool)
-    outside[traded] = False
-    held_kw = np.clip(before_kw, programme.min_kw, programme.max_kw)
+def _hold_outside(programme: BatteryProgramme, before_kw: Floats, is_traded: Bools) -> BatteryProgramme:
+    """Periods that the stage does not trade stay as they are."""
     return replace(
         programme,
-        min_kw=np.where(outside, held_kw, programme.min_kw),
-        max_kw=np.where(outside, held_kw, programme.max_kw),
+        min_kw=np.where(is_traded, programme.min_kw, before_kw),
+        max_kw=np.where(is_traded, programme.max_kw, before_kw),
     )
 
 

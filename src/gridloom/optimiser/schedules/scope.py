@@ -41,6 +41,14 @@ class OptimisationScope:
     """By what all that is scheduled after the window moves the energy until the end of life."""
     reasons: LimitReasons
     """By period, what bounds power and energy."""
+    followed_kw: tuple[Floats, Floats]
+    """The least and the most power that the store follows: of what is scheduled beyond what is available only the part
+    that was announced in time is cut from it."""
+
+    def follow(self, power_kw: Floats) -> Floats:
+        """The part of a power that the store follows, in the first periods, where it stays as it is."""
+        count = len(power_kw)
+        return np.clip(power_kw, self.followed_kw[0][:count], self.followed_kw[1][:count])
 
     def priced(self, price_eur_mwh: Floats) -> BatteryProgramme:
         return replace(self.programme, price_eur_mwh=price_eur_mwh)
@@ -100,8 +108,18 @@ async def load_optimisation_scope(
     free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
     reasons = find_reasons(asset, all_blocks, as_scheduled, start).between(window.start, window.stop)
     change_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
+    followed_kw = [limit_kw[:, window].sum(axis=0) for limit_kw in inputs.announced_limits_kw]
     return OptimisationScope(
-        asset, first, end, free, fixed_kw, total_kw[window], relax_to_reachable(programme), change_after_kwh, reasons
+        asset,
+        first,
+        end,
+        free,
+        fixed_kw,
+        total_kw[window],
+        relax_to_reachable(programme),
+        change_after_kwh,
+        reasons,
+        (-followed_kw[0], followed_kw[1]),
     )
 
 

@@ -64,7 +64,7 @@ class ReserveRoom:
     free_kwh: Floats
 
     def with_position(self, programme: BatteryProgramme, power_kw: Floats) -> ReserveRoom:
-        """What a position of the first periods leaves, too."""
+        """The room that a position of the first periods leaves, too."""
         stored_kwh, free_kwh, count = self.stored_kwh.copy(), self.free_kwh.copy(), len(power_kw)
         energy_kwh = programme.energy_kwh(np.concatenate([power_kw, np.zeros(len(programme) - count)]))
         stored_kwh[:count] = np.minimum(stored_kwh, energy_kwh - programme.lowest_kwh)[:count]
@@ -73,7 +73,7 @@ class ReserveRoom:
 
 
 def leave_room(programme: BatteryProgramme, power_kw: Floats) -> ReserveRoom:
-    """What a schedule of all periods leaves."""
+    """The room that a schedule of all periods leaves."""
     unlimited = np.full(len(programme), INFINITE)
     return ReserveRoom(unlimited, unlimited).with_position(programme, power_kw)
 
