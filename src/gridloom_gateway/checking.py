@@ -72,7 +72,7 @@ def _check_rights(client: Client, battery: Battery) -> list[Finding]:
 
 @contextmanager
 def _collect_warnings() -> Iterator[list[str]]:
-    """What a connection says in the log of a gateway that runs."""
+    """The warnings that a connection writes into the log of a gateway."""
     found: list[str] = []
     handler, logger = logging.Handler(logging.WARNING), logging.getLogger("gridloom_gateway")
     handler.emit = lambda record: found.append(record.getMessage()[:MAX_TEXT])  # type: ignore[method-assign]
@@ -109,7 +109,7 @@ def _check_connection(battery: Battery, listen_s: float) -> list[Finding]:
     findings = [Finding(battery.name, "connection", text, is_good=False) for text in dict.fromkeys(warnings)]
     findings += [Finding(battery.name, "rejected", text, is_good=False) for text in dict.fromkeys(rejected)]
     if battery.dispatch is not None and "active_power" not in configured.signals:
-        lack = "without the signal active_power nobody notices a battery that does not follow"
+        lack = "without the signal active_power a battery that does not follow goes unnoticed"
         findings.append(Finding(battery.name, "watchdog", lack, is_good=False))
     for name in configured.signals:
         if name in arrived:

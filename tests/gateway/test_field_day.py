@@ -44,6 +44,8 @@ STOPS = QUARTER // STOP
 """A sample counts for five minutes at most: the clock stops so often for the sites to measure."""
 TOLERANCE = 0.001 if IS_WHOLE_DAY else 0.002
 """Of the energy; a second by which a busy machine is late is one of the day, and weighs more in two hours of it."""
+MEASURED_SHARE = 0.95 if IS_WHOLE_DAY else 0.99
+"""Of each quarter-hour. A gateway that is killed as one begins reads its Modbus sites again once it has started."""
 LOST_PERIODS = 2
 SEND_EVERY_S = 0.02
 LIMIT_KW, CAPACITY_KWH, EFFICIENCY = 500.0, 4000.0, 0.95
@@ -184,15 +186,16 @@ def test_a_day_with_kills_and_a_lost_line_is_dispatched_measured_and_settled(day
     day.is_over.set()
     day.sender.join()
     sleep_until(lambda: day.count_missing() == 0, 60)
+    off: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for name, battery in day.batteries.items():
         assert all(abs(power_kw) <= LIMIT_KW for _, power_kw in battery.set_points)
         assert {one["acknowledgement"]["status"] for one in day.ask(name, "dispatch")} == {"APPLIED"}
         settled = day.ask(name, "performance")
-        assert min(one["measuredShare"] for one in settled) > 0.99
+        shares[name] = min(one["measuredShare"] for one in settled)
         moved_kwh, net_kwh = battery.fed_in_kwh + battery.drawn_kwh, battery.fed_in_kwh - battery.drawn_kwh
-        off = [
-            abs(sum(one[of] for one in settled) / 4 - net_kwh) / moved_kwh
-            for of in ("measuredPower", "dispatchedPower")
-        ]
-        print(f"{name}: {moved_kwh:.1f} kWh moved, off by {off[0]:.4%} measured and {off[1]:.4%} dispatched")
-        assert max(off) < TOLERANCE
+        for of in ("measuredPower", "dispatchedPower"):
+            off[f"{name} {of}"] = abs(sum(one[of] for one in settled) / 4 - net_kwh) / moved_kwh
+            print(f"{name}: {moved_kwh:.1f} kWh moved, {of} off by {off[f'{name} {of}']:.4%}")
+    assert min(shares.values()) > MEASURED_SHARE, shares
+    assert max(off.values()) < TOLERANCE, off

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from uuid import UUID
 
 import paho.mqtt.client as paho
 import pytest
@@ -26,6 +27,9 @@ from tests.gateway.field import (
 from tests.journeys.service import a_service
 from tests.ports import free_port
 
+from gridloom_gateway.configuration import Dispatch, Modbus, RegisterSetPoint
+from gridloom_gateway.connection import SetPoint
+from gridloom_gateway.modbus import ModbusConnection
 from gridloom_gateway.simulated_sites import ModbusSite, MqttSite, SimulatedBattery
 
 pytestmark = pytest.mark.slow  # a service of its own, a broker, and waits for what is started again
@@ -208,6 +212,23 @@ class TestDispatch:
         for site in sites:
             site.stop()
         at_broker.stop()
+
+
+class TestARegister:
+    @pytest.mark.parametrize(("asked_kw", "written_kw"), [(99.94, 99.9), (99.96, 99.9), (-99.96, -100.0)])
+    def test_takes_the_nearest_power_within_the_limits(self, asked_kw: float, written_kw: float) -> None:
+        battery, port = SimulatedBattery(1000, 4000, 2000), free_port()
+        site = ModbusSite(battery, port)
+        site.start()
+        set_point = RegisterSetPoint(register=200, type="int32", scale=0.1)
+        limits = Dispatch(max_charge_kw=100, max_discharge_kw=99.96)
+        connection = ModbusConnection(
+            UUID(int=1), Modbus(host="127.0.0.1", port=port, set_point=set_point), lambda *_: None, limits=limits
+        )
+        connection.write(SetPoint(asked_kw))
+        connection.stop()
+        site.stop()
+        assert battery.set_points[-1][1] == pytest.approx(written_kw)
 
 
 class TestTheCommand:

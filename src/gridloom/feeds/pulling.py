@@ -89,7 +89,7 @@ async def _ask_source(
     except FeedFault:
         raise
     except Exception as fault:
-        log.exception("feed.unreadable", feed=feed, topic=topic.name)
+        log.warning("feed.unreadable", feed=feed, topic=topic.name, exc_info=True)
         raise UnexpectedAnswer(f"{tally.asked}: the answer cannot be read: {type(fault).__name__}.") from fault
 
 
@@ -121,11 +121,17 @@ async def _note_outcome(
         state, asked_at=now, failures=failures, fault=fault.detail, is_failed=is_failed, not_before=not_before
     )
     await store.put_state(db, after)
-    if failures == 1:
+    if failures == 1 and not (fault.is_outage and await _is_known_down(db, state)):
         log.warning("feed.fault", feed=state.feed, topic=topic.name, fault=fault.detail)
     if is_failed and not state.is_failed:
         await emit_failed(db, state.feed, topic, fault.detail)
     return after
+
+
+async def _is_known_down(db: Database, state: TopicState) -> bool:
+    """Whether another topic of the source has a fault: one that cannot be reached is logged once, not by topic."""
+    states = await store.read_states(db)
+    return any(one.failures for one in states.values() if one.feed == state.feed and one.topic != state.topic)
 
 
 async def note_lateness(

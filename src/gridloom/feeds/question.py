@@ -31,7 +31,7 @@ class Question:
     statuses: frozenset[int] = frozenset({200})
     """Those that the source's reader understands; any other one ends the pull."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    """What it sends that nobody may read in a run, should the source send it back."""
+    """Credentials that it sends: no run shows them, should the source send them back."""
 
     def hide_secrets(self, answered: bytes) -> bytes:
         """An error page may quote the request."""

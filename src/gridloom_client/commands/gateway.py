@@ -105,7 +105,7 @@ def _check_packages() -> None:
 
 
 def _use_configuration(file: Path, use: Callable[[Any], Any]) -> Any:
-    """A mistake may show only when it is used: a secret's file that is not there, a directory of somebody else's."""
+    """A mistake may show only when it is used: a secret's file that is not there, a directory of another gateway."""
     _check_packages()
     configuration = _import_part("configuration")
     try:
