@@ -323,6 +323,11 @@ class TestARefusal:
         shown = run("organisations create Ostwind --kind OPERATOR", {"POST /organisations": refusal})
         assert (shown.code, shown.out, shown.err) == (5 if status >= 500 else 1, "", said)
 
+    def test_of_a_production_where_a_sandbox_is_meant_says_which_it_is(self, run: Run):
+        refusal = refuse(404, "not-found", detail="No operation has the path /sandbox/clock. GET /docs lists them.")
+        shown = run("clock", {"/sandbox/clock": refusal})
+        assert (shown.code, shown.err.partition(":")[0]) == (1, "This service is a production")
+
     def test_of_a_session_that_is_too_old_says_how_to_go_on(self, run: Run):
         refusal = refuse(403, "reauthentication-required", detail="This needs a sign-in of the last ten minutes.")
         shown = run("members role ada ADMIN", {f"PATCH /organisations/{OURS}/members/{THING}": refusal})

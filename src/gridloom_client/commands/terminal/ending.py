@@ -28,6 +28,7 @@ from gridloom_client.commands.terminal.cells import Cell, paint
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
+    NotFoundError,
     ProblemError,
     ResponseError,
     ServiceError,
@@ -115,6 +116,8 @@ def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
         sentence = "\n".join([error.detail or error.title, *(f"  {fault}" for fault in error.faults)])
     if isinstance(error, ProblemError) and error.status >= 500 and error.request_id:
         sentence += f" (request {error.request_id})"
+    if isinstance(error, NotFoundError) and error.detail.startswith("No operation has the path /sandbox/"):
+        sentence = "This service is a production: it has no clock to move and no simulated world."
     if isinstance(error, TransportError) and not error.is_sent:
         sentence += " Does it run there? --url or GRIDLOOM_URL names another address."
     if isinstance(error, ProblemError) and error.name == "reauthentication-required":
