@@ -78,7 +78,7 @@ class CommandGroup(App):
 
 
 def _describe_misuse(error: CycloptsError) -> str:
-    """What is missing under the name that `--help` has for it; other faults in the words of the library."""
+    """The sentence of a fault: a missing argument has the name of `--help`, other faults the words of the library."""
     argument, command = error.argument, " ".join(["gridloom", *(error.command_chain or ())])
     if isinstance(error, MissingArgumentError) and argument is not None and not argument.tokens:
         name = argument.name.lstrip("-").upper() if argument.field_info.is_positional else argument.name
