@@ -109,8 +109,8 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         2026-07-01 12:30  TOLLING     -5.50  Südwind
         2026-07-01 12:30  TOLLING      0.00  00000061
         Total 1,234.50 EUR
-        From your side: what you pay for auctions and tolls is taken off. What the batteries earned for all parties: \
-gridloom revenue Elbe.
+        From your side: auctions and tolls are taken off where you pay them, and added where you are paid.
+        What the batteries earned for all parties: gridloom revenue Elbe.
         """,
     ),
     "statements missing 2026-08": ({}, "2026-08 lacks nothing."),
