@@ -41,7 +41,8 @@ def main(version: str) -> None:
 
 
 def check_release(version: str, root: Path) -> None:
-    """The version is a semantic one, the package's own, and dated in the changelog; nothing is uncommitted."""
+    """The version is a semantic one, the package's own, what deploy/ names, dated in the changelog and not tagged yet;
+    nothing is uncommitted."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         sys.exit(f"{version or 'VERSION'} is not a version such as 0.2.0.")
     package = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
@@ -49,6 +50,11 @@ def check_release(version: str, root: Path) -> None:
         sys.exit(f"pyproject.toml says {package}, not {version}.")
     if not re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text(), re.M):
         sys.exit(f"CHANGELOG.md has no section '## {version} - YYYY-MM-DD'.")
+    others = find_named_versions(root) - {version}
+    if others:
+        sys.exit(
+            f"deploy/ names {', '.join(sorted(others))} in place of {version}: the chart, the manifests, the image."
+        )
     list_tags = ["git", "tag", "--list", f"v{version}"]
     tagged = subprocess.run(list_tags, cwd=root, capture_output=True, text=True, check=True)  # noqa: S603
     if tagged.stdout.strip():
@@ -56,6 +62,15 @@ def check_release(version: str, root: Path) -> None:
     changed = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True)  # noqa: S607
     if changed.stdout.strip():
         sys.exit(f"There are uncommitted changes:\n{changed.stdout}")
+
+
+def find_named_versions(root: Path) -> set[str]:
+    """The versions of Gridloom that the examples of its deployment name."""
+    named = re.compile(
+        r"(?:gridloom:|gridloom-migrate-|[A-Z_]VERSION=|^(?:appV|v)ersion: )(\d+\.\d+\.\d+)", re.MULTILINE
+    )
+    examples = (path for path in (root / "deploy").rglob("*") if path.suffix in {".yaml", ".example", ""})
+    return {found for path in examples if path.is_file() for found in named.findall(path.read_text())}
 
 
 def write_checksums(directory: Path) -> None:

@@ -14,6 +14,8 @@ from gridloom_mcp.platform import QUARTER, Platform, take
 
 MAX_ASKED: Final = 20
 """Batteries that are looked at one by one."""
+PAST_DAYS: Final = 3
+"""For so long after its day an order without a result is a need."""
 
 
 class NeedTools:
@@ -83,12 +85,21 @@ class NeedTools:
         return needs
 
     async def _overdue_orders(self, now: datetime) -> list[dict[str, Any]]:
-        orders = await take(self._client.markets.orders(await self._platform.organisation_id()), 200)
-        return [
-            {"what": "An order has no result", "orderID": one.id, **pick(one, "stage", "deliveryDay", "virtualAssetID")}
-            for one in orders
-            if one.status == "OVERDUE"
-        ]
+        """Of the delivery days around today: the list of all orders begins with the oldest ones."""
+        organisation_id, needs = await self._platform.organisation_id(), list[dict[str, Any]]()
+        for days in range(-PAST_DAYS, 2):
+            day = today(now) + timedelta(days=days)
+            orders = await take(self._client.markets.orders(organisation_id, delivery_day=day), 200)
+            needs += [
+                {
+                    "what": "An order has no result",
+                    "orderID": one.id,
+                    **pick(one, "stage", "deliveryDay", "virtualAssetID"),
+                }
+                for one in orders
+                if one.status == "OVERDUE"
+            ]
+        return needs
 
     async def _unwell(self, now: datetime) -> list[dict[str, Any]]:
         needs = []

@@ -108,6 +108,8 @@ UNKNOWN = {
     "asets": "did you mean gridloom assets?",
     "migrat": "did you mean gridloom migrate?",
     "assets lst": "did you mean gridloom assets list?",
+    "unavailability cancel": "did you mean gridloom unavailability withdraw?",
+    "fleets add": "did you mean gridloom fleets create?",
     "assets xyzzy": "gridloom assets --help lists them.",
     "xyzzy": "gridloom --help lists them.",
 }

@@ -101,7 +101,7 @@ class TestADay:
         write_day(files, root, WINDOW, DAY, ["revenue"], tables(parquet(1)))
         assert list_files(lake)[path] == parquet(1)
 
-    def test_has_again_what_somebody_deleted_or_cut_off(self, lake: str) -> None:
+    def test_has_again_files_that_were_deleted_or_cut_off(self, lake: str) -> None:
         files, root = open_lake(lake)
         write_day(files, root, WINDOW, DAY, ["revenue"], tables(parquet(1), parquet(2)))
         whole = list_files(lake)

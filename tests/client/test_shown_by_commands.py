@@ -108,8 +108,8 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         2026-07-01 12:30  TOLLING     -5.50  Südwind
         2026-07-01 12:30  TOLLING      0.00  00000061
         Total 1,234.50 EUR
-        From your side: what you pay for auctions and tolls is taken off. What the batteries earned for all parties: \
-gridloom revenue Elbe.
+        From your side: auctions and tolls are taken off where you pay them, and added where you are paid.
+        What the batteries earned for all parties: gridloom revenue Elbe.
         """,
     ),
     "statements missing 2026-08": ({}, "2026-08 lacks nothing."),
@@ -321,6 +321,11 @@ class TestARefusal:
         refusal = refuse(status, "some-problem", detail="It failed.", requestId="r-7")
         shown = run("organisations create Ostwind --kind OPERATOR", {"POST /organisations": refusal})
         assert (shown.code, shown.out, shown.err) == (5 if status >= 500 else 1, "", said)
+
+    def test_of_a_production_where_a_sandbox_is_meant_says_which_it_is(self, run: Run):
+        refusal = refuse(404, "not-found", detail="No operation has the path /sandbox/clock. GET /docs lists them.")
+        shown = run("clock", {"/sandbox/clock": refusal})
+        assert (shown.code, shown.err.partition(":")[0]) == (1, "This service is a production")
 
     def test_of_a_session_that_is_too_old_says_how_to_go_on(self, run: Run):
         refusal = refuse(403, "reauthentication-required", detail="This needs a sign-in of the last ten minutes.")

@@ -137,7 +137,8 @@ class TestThePageOfKubernetes:
             "--set",
             "ingress.enabled=false",
         )
-        for kind, name in (("Deployment", "gridloom"), ("Job", "gridloom-migrate-0.2.0")):
+        release = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+        for kind, name in (("Deployment", "gridloom"), ("Job", f"gridloom-migrate-{release}")):
             pod = named(made, kind, name)["spec"]["template"]["spec"]
             assert (pod["nodeSelector"], pod["tolerations"]) == ({"disk": "fast"}, [{"operator": "Exists"}])
         assert not [one for one in made if one["kind"] == "Ingress"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ def release():
 def repository(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "gridloom"\nversion = "0.2.0"\n')
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0 - 2026-11-16\n")
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy" / "gridloom.yaml").write_text("image: gridloom:0.2.0\nimage: docker.io/library/postgres:17\n")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C", str(tmp_path)]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
         subprocess.run([*git, *command], check=True)
@@ -44,6 +47,16 @@ class TestARelease:
         (repository / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n")
         with pytest.raises(SystemExit, match="no section"):
             release.check_release("0.2.0", repository)
+
+    @pytest.mark.parametrize("line", ["image: gridloom:0.1.0", "appVersion: 0.1.0", "GRIDLOOM_VERSION=0.1.0"])
+    def test_is_refused_where_an_example_of_its_deployment_names_another(self, release, repository, line):
+        (repository / "deploy" / "gridloom.yaml").write_text(f"{line}\n")
+        with pytest.raises(SystemExit, match=r"names 0\.1\.0 in place of 0\.2\.0"):
+            release.check_release("0.2.0", repository)
+
+    def test_is_named_by_the_examples_before_it_is_made(self, release):
+        package = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]["version"]
+        assert release.find_named_versions(SOURCE.parents[1]) == {package.partition(".dev")[0]}
 
     def test_is_made_once(self, release, repository):
         subprocess.run(["git", "-C", str(repository), "tag", "v0.2.0"], check=True)

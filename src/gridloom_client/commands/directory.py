@@ -104,6 +104,14 @@ OTHER_WORDS: Final[dict[str, str]] = {
     "users": "members",
 }
 """Words that people type for a command of another name."""
+SYNONYMS: Final = (
+    ("add", "create", "make", "new", "register"),
+    ("cancel", "delete", "remove", "revoke", "rm", "withdraw"),
+    ("change", "edit", "rename", "set", "update"),
+    ("get", "info", "read", "show", "view"),
+    ("list", "ls"),
+)
+"""Words for one job, of which a group has its own."""
 
 
 def find_help(words: str) -> str | None:
@@ -151,7 +159,9 @@ def describe_unknown(words: Sequence[str]) -> str:
     usable = [name for name in read_help_texts() if name.partition(" ")[0] in USER_COMMANDS or find_spec("asyncpg")]
     if group in USER_COMMANDS:
         inner = [name for name in usable if name.startswith(f"{group} ")]
-        nearest = [f"{group} {name}" for name in _find_nearest(further, [name.split()[1] for name in inner])]
+        names = [name.split()[1] for name in inner]
+        same_job = [name for name in names for job in SYNONYMS if name in job and further in job]
+        nearest = [f"{group} {name}" for name in same_job or _find_nearest(further, names)]
         typed, rest = f"{group} {further}", f"gridloom {group} --help lists them."
     else:
         same = [name for name in usable if name.endswith(f" {group}")]

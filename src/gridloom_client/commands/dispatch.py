@@ -134,12 +134,12 @@ def performance(asset: BatteryName, *, day: MarketDay = None, options: Options =
         "Time": "time",
         "Asked kW": "dispatched_power",
         "Did kW": "measured_power",
+        "Reserve kW": "reserve_response",
         "Deviation kW": "power_deviation",
         "Delivered %": "%availability_delivered",
         "Measured %": "%measured_share",
         "State of charge %": "measured_state_of_charge_percentage",
         "Planned %": "planned_state_of_charge_percentage",
-        "Reserve kW": "reserve_response",
     }
     if not print_answer("Performance", found, found.performance, columns, options):
         return

@@ -11,7 +11,7 @@ from gridloom_client.commands.terminal.asking import confirm
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, Options, connect
-from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.rendering import instant_text, print_data, print_facts, print_one, show_lines
 from gridloom_client.literals import Permission
 
 OtherOrganisation = Annotated[str, Parameter(help="The other organisation's id, the end of it, or its name.")]
@@ -32,8 +32,15 @@ def list_(asset: BatteryName, *, options: Options = USUAL) -> None:
         found = list(client.physical_assets.grants(find_battery(client, asset)))
     if print_data(found, options):
         return
-    rows = [(one.organisation_name or one.organisation_id, one.permissions, one.updated_at) for one in found]
-    print_table("Grants", ["Organisation", "Permissions", "Since"], rows, options)
+    if not found:
+        show_lines("No grants.")
+        return
+    facts = {
+        f"{one.organisation_name or one.organisation_id}": f"{', '.join(one.permissions)};"
+        f" since {instant_text(one.updated_at, utc=options.utc)}"
+        for one in found
+    }
+    print_facts("Grants", facts, options)
 
 
 @app.command(name="set")

@@ -139,8 +139,8 @@ def statement(
     print_table(f"Statement of {found.name}", ["Time", "Line", "EUR", "With"], shown, options)
     show_lines(
         f"Total {seen.total:,.2f} EUR",
-        "From your side: what you pay for auctions and tolls is taken off. What the batteries earned for all parties: "
-        f"gridloom revenue {shlex.quote(asset)}.",
+        "From your side: auctions and tolls are taken off where you pay them, and added where you are paid.",
+        f"What the batteries earned for all parties: gridloom revenue {shlex.quote(asset)}.",
     )
 
 

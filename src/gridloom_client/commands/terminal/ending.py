@@ -28,6 +28,7 @@ from gridloom_client.commands.terminal.cells import Cell, paint
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
+    NotFoundError,
     ProblemError,
     ResponseError,
     ServiceError,
@@ -77,7 +78,7 @@ class CommandGroup(App):
 
 
 def _describe_misuse(error: CycloptsError) -> str:
-    """What is missing under the name that `--help` has for it; other faults in the words of the library."""
+    """The sentence of a fault: a missing argument has the name of `--help`, other faults the words of the library."""
     argument, command = error.argument, " ".join(["gridloom", *(error.command_chain or ())])
     if isinstance(error, MissingArgumentError) and argument is not None and not argument.tokens:
         name = argument.name.lstrip("-").upper() if argument.field_info.is_positional else argument.name
@@ -115,6 +116,8 @@ def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
         sentence = "\n".join([error.detail or error.title, *(f"  {fault}" for fault in error.faults)])
     if isinstance(error, ProblemError) and error.status >= 500 and error.request_id:
         sentence += f" (request {error.request_id})"
+    if isinstance(error, NotFoundError) and error.detail.startswith("No operation has the path /sandbox/"):
+        sentence = "This service is a production: it has no clock to move and no simulated world."
     if isinstance(error, TransportError) and not error.is_sent:
         sentence += " Does it run there? --url or GRIDLOOM_URL names another address."
     if isinstance(error, ProblemError) and error.name == "reauthentication-required":
