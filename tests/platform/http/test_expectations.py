@@ -14,6 +14,7 @@ from msgspec.json import encode as to_json
 
 import gridloom
 from gridloom.app import create_edge
+from gridloom.kernel.figures import Figure
 from gridloom.kernel.problem import BadRequest
 from gridloom.physical_assets.metadata.model import BODY_TYPES
 from gridloom.platform.http.decode.json_decoder import decoder_of
@@ -90,5 +91,4 @@ class TestRejection:
     def test_names_a_bound_as_a_figure_in_the_fields_own_unit(self):
         with pytest.raises(BadRequest) as found:
             decoder_of(Annotated[float, Meta(le=0.25)])(to_json(1))
-        (error,) = found.value.document()["errors"]
-        assert error["figures"] == [{"text": "0.25", "value": 0.25, "unit": ""}]
+        assert found.value.errors[0].figures == (Figure("0.25", 0.25, ""),)

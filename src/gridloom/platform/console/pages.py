@@ -105,6 +105,6 @@ class StaticFiles:
             if encoding is None or len(body) < COMPRESS_FROM_BYTES:
                 cached = body, None
             else:
-                cached = await compress(body, encoding), encoding
+                cached = await compress(body, encoding, is_kept=True), encoding
             self._cache[name, encoding] = cached
         return cached

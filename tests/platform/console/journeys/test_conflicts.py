@@ -31,11 +31,14 @@ class TestTwoPeopleWhoPlanOneDay:
             await type_power(mara.page, "21:00", "2")
             await type_power(jonas.page, "21:00", "-1.5")
             await type_power(jonas.page, "22:00", "-2")
+            save = mara.page.get_by_role("button", name="Save")
+            place = await save.bounding_box()
             await jonas.page.keyboard.press("Control+s")
             await expect(jonas.page.get_by_text("No changes")).to_be_visible()
 
             notice = mara.page.get_by_text("Jonas Petersen changed 2 quarter-hours just now.")
             await expect(notice).to_be_visible()
+            assert await save.bounding_box() == place, "the notice moves Save under a hand"
             await expect(mara.page.get_by_text("2 changed", exact=True)).to_be_visible()
             await mara.page.keyboard.press("Control+s")
             page = mara.page
@@ -47,6 +50,12 @@ class TestTwoPeopleWhoPlanOneDay:
             assert await asyncio.to_thread(schedule_at, scene, 20, 21, 22) == [0, -1500, -2000]
 
             both = page.get_by_role("group", name="21:00–21:15")
+            await both.get_by_text("Keep mine").click()
+            await expect(save).to_be_enabled()
+            # What was chosen against another power of theirs is no choice any more.
+            await asyncio.to_thread(put_power, scene, "21:00", -1000)
+            await expect(page.get_by_role("alert").filter(has_text="1 choice was dropped")).to_be_visible()
+            await expect(save).to_be_disabled()
             await both.get_by_text("Keep mine").click()
             await save.click()
             await expect(page.get_by_text("No changes")).to_be_visible()

@@ -50,7 +50,7 @@ export function ZonesTable({ operations, batteries, status, now, isLoading }: Pr
       }
     >
       <TableScroll>
-        <table className="table batteries">
+        <table className="table batteries zones-table">
           <thead>
             <tr>
               <th scope="col">Zone</th>

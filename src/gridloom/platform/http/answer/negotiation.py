@@ -85,16 +85,17 @@ def _choose_encoding(accept_encoding: str) -> str | None:
     return next((name for name in ("zstd", "gzip") if qualities.get(name, 0.0) > 0.0), None)
 
 
-async def compress(body: bytes, encoding: str) -> bytes:
+async def compress(body: bytes, encoding: str, *, is_kept: bool = False) -> bytes:
+    """is_kept: compressed once and sent many times, so that it may take longer and becomes smaller."""
     if len(body) < OFF_LOOP_FROM_BYTES:
-        return _compress_body(body, encoding)
-    return await asyncio.to_thread(_compress_body, body, encoding)
+        return _compress_body(body, encoding, is_kept)
+    return await asyncio.to_thread(_compress_body, body, encoding, is_kept)
 
 
-def _compress_body(body: bytes, encoding: str) -> bytes:
+def _compress_body(body: bytes, encoding: str, is_kept: bool) -> bytes:
     if encoding == "zstd":
-        return zstandard.ZstdCompressor(level=3).compress(body)
-    return gzip.compress(body, compresslevel=5, mtime=0)
+        return zstandard.ZstdCompressor(level=12 if is_kept else 3).compress(body)
+    return gzip.compress(body, compresslevel=9 if is_kept else 5, mtime=0)
 
 
 async def compress_stream(chunks: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:

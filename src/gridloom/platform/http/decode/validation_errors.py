@@ -232,8 +232,10 @@ def describe_rejection(message: str, hint: Any) -> str:
 
 
 def _describe_limit(message: str) -> str:
-    """``Expected `float` <= 1.0`` as "Expected a number of at most 1", and so for kinds and lengths. A bound is a figure
-    in the field's own unit."""
+    """``Expected `float` <= 1.0`` as "Expected a number of at most 1", and so for kinds and lengths.
+
+    A bound is a figure in the field's own unit.
+    """
     if length := _LENGTH.fullmatch(message):
         kind, bound, count = length.groups()
         parts = _PARTS[kind] if count == "1" else f"{_PARTS[kind]}s".replace("ys", "ies")
