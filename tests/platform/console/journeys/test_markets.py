@@ -155,7 +155,7 @@ class TestReserves:
             assert await page.evaluate("document.querySelector('#screen').scrollWidth") <= 390
             await tab.check_layout()
             # What is emptied is taken back.
-            await page.get_by_label("FCR 00–04").fill("")
+            await page.get_by_role("textbox", name="FCR 00–04").fill("")
             await page.keyboard.press("Control+Enter")
             await expect(page.get_by_text("1 taken back.")).to_be_visible()
         assert list(await asyncio.to_thread(standing, scene.owner, wilster, day)) == ["POS_00_04"]
@@ -165,7 +165,7 @@ class TestReserves:
         async with open_tab("dealer") as tab:
             page = tab.page
             await tab.open(f"/reserves/{day}", "Reserves")
-            await page.get_by_label("FCR 08–12").fill("1@30")
+            await page.get_by_role("textbox", name="FCR 08–12").fill("1@30")
             await page.get_by_role("button", name=re.compile("^Place 1 offer")).click()
             await expect(page.get_by_text("1 offer placed.")).to_be_visible()
         found = await asyncio.to_thread(dealer.person.get, f"{dealer.path}/orders", **{"delivery-day": day})
