@@ -132,7 +132,7 @@ class TestReserves:
             await expect(page.get_by_text("Name its energy price as well.")).to_be_visible()
             await page.keyboard.press("Shift+Tab")
             await page.keyboard.type("120")
-            await expect(page.get_by_text(re.compile("MW too many up"))).to_be_visible()
+            await expect(page.get_by_text(re.compile(r"^\d+ MW too many up"))).to_be_visible()
             place = page.get_by_role("button", name=re.compile("^Place"))
             await expect(place).to_be_disabled()
             await page.keyboard.press("Tab")
