@@ -50,7 +50,7 @@ class Dealer:
     def earned(self, stage: str) -> float:
         path = f"{self.path}/virtual-assets/{self.asset}/markets"
         stages = self.person.get(path, **{"delivery-day": self.day})
-        return next(one["earned"] for one in stages if one["stage"] == stage)
+        return float(next(one["earned"] for one in stages if one["stage"] == stage))
 
     def execute(self, order: Any) -> None:
         trades = [
