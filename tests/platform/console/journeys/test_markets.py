@@ -50,7 +50,7 @@ class Dealer:
     def earned(self, stage: str) -> float:
         path = f"{self.path}/virtual-assets/{self.asset}/markets"
         stages = self.person.get(path, **{"delivery-day": self.day})
-        return next(one["earned"] for one in stages if one["stage"] == stage)
+        return float(next(one["earned"] for one in stages if one["stage"] == stage))
 
     def execute(self, order: Any) -> None:
         trades = [
@@ -132,7 +132,7 @@ class TestReserves:
             await expect(page.get_by_text("Name its energy price as well.")).to_be_visible()
             await page.keyboard.press("Shift+Tab")
             await page.keyboard.type("120")
-            await expect(page.get_by_text(re.compile("MW too many up"))).to_be_visible()
+            await expect(page.get_by_text(re.compile(r"^\d+ MW too many up"))).to_be_visible()
             place = page.get_by_role("button", name=re.compile("^Place"))
             await expect(place).to_be_disabled()
             await page.keyboard.press("Tab")
@@ -155,7 +155,7 @@ class TestReserves:
             assert await page.evaluate("document.querySelector('#screen').scrollWidth") <= 390
             await tab.check_layout()
             # What is emptied is taken back.
-            await page.get_by_label("FCR 00–04").fill("")
+            await page.get_by_role("textbox", name="FCR 00–04").fill("")
             await page.keyboard.press("Control+Enter")
             await expect(page.get_by_text("1 taken back.")).to_be_visible()
         assert list(await asyncio.to_thread(standing, scene.owner, wilster, day)) == ["POS_00_04"]
@@ -165,7 +165,7 @@ class TestReserves:
         async with open_tab("dealer") as tab:
             page = tab.page
             await tab.open(f"/reserves/{day}", "Reserves")
-            await page.get_by_label("FCR 08–12").fill("1@30")
+            await page.get_by_role("textbox", name="FCR 08–12").fill("1@30")
             await page.get_by_role("button", name=re.compile("^Place 1 offer")).click()
             await expect(page.get_by_text("1 offer placed.")).to_be_visible()
         found = await asyncio.to_thread(dealer.person.get, f"{dealer.path}/orders", **{"delivery-day": day})

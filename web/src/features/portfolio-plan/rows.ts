@@ -89,7 +89,7 @@ export function groupsOf(rows: readonly RowState[], refused: ReadonlyMap<string,
   const isWrong = ({ asset, plan }: RowState) =>
     refused.has(asset.id) ||
     problemOf(asset, plan, (asset.endStateOfChargePercentage / 100) * asset.energyCapacity, false)
-  const byName = (a: RowState, b: RowState) => a.asset.name.localeCompare(b.asset.name)
+  const byName = (a: RowState, b: RowState) => a.asset.name.localeCompare(b.asset.name, 'en', { numeric: true })
   const wrong = rows.filter(isWrong).sort(byName)
   const zones = new Map<string, RowState[]>()
   for (const row of rows)

@@ -156,11 +156,12 @@ function Stack({ parts, lost, rated, sign, left, width, y }: StackProps) {
         const from = floor
         floor += power
         const [top, bottom] = [y(sign * from), y(sign * floor)].sort((a, b) => a - b) as [number, number]
-        const text = `${label} ${decimal(power, Number.isInteger(power) ? 0 : 1)}`
+        const mw = decimal(power, Number.isInteger(power) ? 0 : 1)
+        const text = [`${label} ${mw}`, label, mw].find((one) => width > 6.4 * one.length + 6) ?? ''
         return (
           <g key={label}>
             <rect x={left} width={width} y={top} height={Math.max(0.5, bottom - top - 0.5)} style={{ fill }} />
-            {bottom - top > 12 && width > 6.4 * text.length + 6 && (
+            {bottom - top > 12 && text && (
               <text
                 x={left + width / 2}
                 y={(top + bottom) / 2 + 4}

@@ -161,9 +161,11 @@ function Field({ row, hour, place, main, cells, shown, past, over, chosen, mayBi
   const cell = cells.get(product)
   const bids = main.bids.get(product) ?? []
   const days = past?.get(product) ?? []
-  const isBeyond = over.some(
-    (one) => one.hour === hour && (row.code === 'NEGPOS' || (row.code === 'POS') === (one.direction === 'up')),
-  )
+  const isBeyond =
+    (cell?.steps?.length ?? 0) > 0 &&
+    over.some(
+      (one) => one.hour === hour && (row.code === 'NEGPOS' || (row.code === 'POS') === (one.direction === 'up')),
+    )
   const label = `${row.label} ${blockLabel(hour)}`
   if (!cell?.isOpen)
     return (
@@ -237,7 +239,7 @@ function FreeAfter({ target, hour, over }: { target: Target; hour: number; over:
         const beyond = wrong.find((one) => one.direction === direction)
         return beyond ? (
           <strong key={direction} className="tone-danger second-line">
-            {decimal(beyond.by, 0)} MW too many {direction}
+            {decimal(Math.ceil(beyond.by - 1e-6))} MW too many {direction}
           </strong>
         ) : (
           <span key={direction} className="second-line">

@@ -107,7 +107,7 @@ function EnergyCheck({ target, product }: { target: Target; product: string }) {
     return (
       <p key={code} className={isBeyond ? 'tone-warning' : 'note'}>
         {code === 'POS' ? 'Up' : 'Down'}: {text}
-        {isBeyond && '; it cannot give that throughout'}
+        {isBeyond && ': called on throughout, its store is too small'}
       </p>
     )
   })
@@ -244,6 +244,12 @@ function AlsoFor({ main, subjects, alsoDays, alsoIDs, onDays, onIDs, targets }: 
   )
 }
 
+/** Rounded down: what is not there is not promised. */
+const shownRoom = (room: number): string => {
+  const hundredths = Math.floor(room * 100 + 1e-6)
+  return decimal(hundredths / 100, hundredths % 100 === 0 ? 0 : 2)
+}
+
 function Foot({ main, targets, over, held, outcome, isBusy, isEdited, onPlace, onDiscard }: Props) {
   const zone = useZone()
   const isPhysical = main.subject.kind === 'physical'
@@ -264,8 +270,8 @@ function Foot({ main, targets, over, held, outcome, isBusy, isEdited, onPlace, o
         <ul className={isPhysical ? 'form-problem' : 'note tone-warning'}>
           {over.slice(0, 6).map((one) => (
             <li key={`${one.of.subject.id} ${one.of.day} ${one.hour} ${one.direction}`}>
-              {name(one.of)}, {blockLabel(one.hour)}: {decimal(one.by, 0)} MW more than the {decimal(one.room, 0)} that
-              are free {one.direction}
+              {name(one.of)}, {blockLabel(one.hour)}: {decimal(Math.ceil(one.by - 1e-6))} MW too many {one.direction},
+              where {shownRoom(one.room)} MW are free
             </li>
           ))}
           {over.length > 6 && <li>and {over.length - 6} more</li>}

@@ -23,7 +23,7 @@ export function readSteps(text: string, isFCR: boolean, energyText: string): Ste
     const [capacityText, priceText, ...rest] = offer.split('@')
     if (!capacityText || !priceText || rest.length > 0)
       return fault(`“${part}” is no step: MW, @ and the price, such as 8@9.8.`)
-    const capacity = readQuantity(capacityText, 'MW', { least: 1, decimals: 0 })
+    const capacity = readQuantity(capacityText, 'MW', { least: 1 })
     if (capacity.value === null) return fault(capacity.fault)
     if (!Number.isInteger(capacity.value)) return fault(`${capacity.value} MW is no whole MW.`)
     const price = readQuantity(priceText, '', { least: isFCR ? 0 : -15_000, most: 15_000, decimals: 2 })

@@ -237,7 +237,7 @@ function Times({ view, zone, x }: { view: Span; zone: Zone; x: Scale }) {
   return marks.map((at) => (
     <g key={at}>
       <line x1={x(at)} x2={x(at)} y1={TOPS[0]} y2={BOTTOM} className="grid-line" />
-      <text x={x(at)} y={BOTTOM + 16} textAnchor="middle" className="axis">
+      <text x={x(at)} y={BOTTOM + 16} textAnchor={at >= view.end ? 'end' : 'middle'} className="axis">
         {time(at, zone) === '00:00' ? dayMonth(at, zone) : time(at, zone)}
       </text>
     </g>

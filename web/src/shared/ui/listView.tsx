@@ -59,7 +59,8 @@ export function sortedBy<T>(list: readonly T[], by: (one: T) => number | string 
   return [...list].sort((a, b) => {
     const [one, other] = [by(a), by(b)]
     if (one === null || other === null) return Number(one === null) - Number(other === null)
-    const order = typeof one === 'string' ? one.localeCompare(String(other)) : one - Number(other)
+    const order =
+      typeof one === 'string' ? one.localeCompare(String(other), 'en', { numeric: true }) : one - Number(other)
     return isDown ? -order : order
   })
 }

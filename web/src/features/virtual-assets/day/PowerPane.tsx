@@ -106,6 +106,8 @@ function ticksOf(asset: VirtualAsset): number[] {
 
 function HeldBand({ held, asset, span, x, y }: { held: Held; asset: VirtualAsset; span: Span; x: Scale; y: Scale }) {
   const [start, end] = [Math.max(span.start, held.start), Math.min(span.end, held.end)]
+  // The service names all blocks of a battery that lives on the day.
+  if (end <= start) return null
   const [top, bottom] = [asset.ratedDischargePower, -asset.ratedChargePower]
   const isUp = held.market !== 'AFRR_NEG'
   const isDown = held.market !== 'AFRR_POS'
