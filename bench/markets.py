@@ -37,7 +37,8 @@ SHAPES = [(1, 1.0), (1, 2.0), (2, 1.0), (2, 2.0), (4, 1.0), (4, 2.0)]
 SIZES = {Stage.IDA1: 2.2, Stage.IDA2: 0.7, Stage.IDA3: 0.9}
 """Mean size of the spread to the auction before, EUR/MWh."""
 CAPACITY = (20.0, 8.0, 8.0)
-"""Mean prices of FCR and of aFRR up and down, EUR/MW an hour: those of FCR earn what they earned in 2026."""
+"""Mean prices of FCR and of aFRR up and down, EUR/MW an hour: FCR earns at its price what it earned in 2026; that of
+aFRR is made up."""
 OF_DAY_AHEAD = (102.5, 104.5, 102.0, 103.5, 101.8, 103.0)
 OF_FORESIGHT = (94.0, 90.0, 95.0, 93.0, 97.0, 96.0)
 LEAST_MONTH = -0.2
