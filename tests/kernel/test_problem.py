@@ -1,5 +1,7 @@
 """A problem says what happened, under a type that has a page."""
 
+from typing import Any
+
 import pytest
 
 from gridloom.kernel import problem as module
@@ -53,7 +55,7 @@ class TestProblem:
         assert module.MethodNotAllowed("No.", allow=["GET", "HEAD"]).headers == {"Allow": "GET, HEAD"}
 
     def test_quotes_no_more_than_4000_characters(self):
-        document = BadRequest.at("/kind", "Unknown value " + "x" * 10**6).document()
+        document: Any = BadRequest.at("/kind", "Unknown value " + "x" * 10**6).document()
         assert [len(text) for text in (document["detail"], document["errors"][0]["detail"])] == [4001, 4001]
 
     def test_needs_a_status_and_a_title(self):

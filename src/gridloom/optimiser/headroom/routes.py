@@ -86,7 +86,7 @@ class _HeadroomTask:
         finder = HeadroomFinder(
             self.inputs, before, self.reasons, (lambda i, kw: self._accepts(before, i, kw)) if is_tried else None
         )
-        found = []
+        found: list[PeriodHeadroom] = []
         for period in range(self.start, self.end):
             if deadline.stopped:
                 raise CancelledError
