@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import re
 from datetime import date, datetime, time, timedelta
 
@@ -259,6 +260,11 @@ class TestAnOwner:
             first = tab.page.locator(".figure").first
             await expect(first).to_contain_text("What you keep")
             await expect(first.locator(".figure-value")).to_have_text(shown)
+            # What is taken along is the service's own rendering, with the same sum.
+            async with tab.page.expect_download() as started:
+                await tab.page.get_by_role("region", name="Statement").get_by_role("button", name="CSV").click()
+            rows = list(csv.DictReader((await (await started.value).path()).read_text().splitlines()))
+            assert f"€{sum(float(row['amount']) for row in rows):,.0f}" == shown
             await expect(tab.page.locator("#screen h1")).to_have_text("Hanse Storage")
             await tab.settle()
             await tab.check()

@@ -30,6 +30,7 @@ import {
   type Statement,
   type Subject,
   spanBefore,
+  statementPath,
   useBuckets,
   useStatement,
   useSubjects,
@@ -213,7 +214,7 @@ function Report({ subject, subjects, isReady }: ReportProps) {
                   <BenchmarkCard subject={subject} span={span} />
                 </div>
                 <div className="revenue-side">
-                  <StatementCard statement={statement} volumes={volumes.data} />
+                  <StatementCard statement={statement} volumes={volumes.data} path={statementPath(subject, span)} />
                   <StatementsCard isAsked={!statement.isLoading && !hours.isLoading} />
                 </div>
               </div>

@@ -3,18 +3,25 @@ import { decimal } from '../../shared/format'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { ProblemNote, SkeletonRows } from '../../shared/ui/states'
-import type { Statement } from './data'
+import { download, type Statement } from './data'
 import { type Line, linesOf, type Volumes } from './statement'
 
+interface Props {
+  statement: UseQueryResult<Statement>
+  volumes?: Volumes | undefined
+  /** Where the service writes it, also as CSV. */
+  path: string
+}
+
 /** From the reader's side: what came in, what was paid, and what is left. */
-export function StatementCard({ statement, volumes }: { statement: UseQueryResult<Statement>; volumes?: Volumes }) {
+export function StatementCard({ statement, volumes, path }: Props) {
   return (
     <Card
       className="statement"
       title="Statement"
       actions={
         statement.data && (
-          <Button isCompact icon="download" onClick={() => save(statement.data)}>
+          <Button isCompact icon="download" onClick={() => void download(path, 'text/csv', 'statement.csv')}>
             CSV
           </Button>
         )
@@ -78,15 +85,4 @@ function Part({ title, lines, sumTitle, sum }: { title: string; lines: Line[]; s
       </tfoot>
     </table>
   )
-}
-
-function save(statement: Statement): void {
-  const rows = statement.lines.map((line) => [line.time, line.line, line.amount, line.counterparty].join(','))
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(
-    new Blob([['time,line,amountEur,counterparty', ...rows].join('\n')], { type: 'text/csv' }),
-  )
-  link.download = 'statement.csv'
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }

@@ -197,20 +197,18 @@ export interface Statement {
 
 const STATEMENT = ['revenue', 'statement']
 
+export function statementPath({ kind, id }: Pick<Subject, 'kind' | 'id'>, { start, end }: Span): string {
+  const query = new URLSearchParams({ start: instant(start), end: instant(end), resolution: 'daily' })
+  return `/revenue-reporting/${kind}/${id}/statement?${query}`
+}
+
 /** By market days. One of a shorter time is there at once where one that contains it was read already. */
 export function useStatement(subject: Pick<Subject, 'kind' | 'id'> | undefined, span: Span) {
   const queries = useQueryClient()
   const known = () => findWider(queries, subject, span)
   return useQuery({
     queryKey: [...STATEMENT, subject?.kind, subject?.id, span.start, span.end],
-    queryFn: () =>
-      askJson<Statement>(
-        `/revenue-reporting/${subject?.kind}/${subject?.id}/statement?${new URLSearchParams({
-          start: instant(span.start),
-          end: instant(span.end),
-          resolution: 'daily',
-        })}`,
-      ),
+    queryFn: () => askJson<Statement>(statementPath(subject as Subject, span)),
     enabled: subject !== undefined && offers('GET /revenue-reporting/fleets/{fleetID}/statement'),
     initialData: () => {
       const wider = known()?.state.data
