@@ -55,7 +55,9 @@ export function Orders({ orders, found, isOpen }: { orders: Order[]; found: Mark
                 <Asked order={order} />
               </td>
               <td>
-                <Badge tone={TONES[order.status] ?? 'quiet'}>{stateInWords(order.status)}</Badge>
+                <Badge tone={TONES[order.status] ?? 'quiet'}>
+                  {order.status === 'STANDING' && !isOpen ? stateInWords('OVERDUE') : stateInWords(order.status)}
+                </Badge>
                 {order.applied === false && (
                   <span className="note tone-danger second-line">the plan did not change</span>
                 )}
