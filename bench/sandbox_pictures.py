@@ -134,16 +134,16 @@ def draw_duration(years: dict[str, Days]) -> None:
 
 
 def draw_markets() -> None:
-    board, first = MarketData(lambda _: SEED), date(SIMULATED_YEAR, 1, 1)
+    market_data, first = MarketData(lambda _: SEED), date(SIMULATED_YEAR, 1, 1)
     moves: dict[str, list[np.ndarray]] = {name: [] for name in ("IDA1", "IDA2", "IDA3", "continuous")}
     for n in range(365):
         day = first + timedelta(days=n)
-        spot = board.day_ahead(day)
-        auctions = {auction: board.auction(day, auction) for auction in IntradayAuction}
+        spot = market_data.day_ahead(day)
+        auctions = {auction: market_data.auction(day, auction) for auction in IntradayAuction}
         for auction, prices in auctions.items():
             traded = periods_of_third(day) if auction is IntradayAuction.THIRD else slice(None)
             moves[f"IDA{auction.value}"].append((prices - spot)[traded])
-        moves["continuous"].append(board.intraday(day) - auctions[IntradayAuction.SECOND])
+        moves["continuous"].append(market_data.intraday(day) - auctions[IntradayAuction.SECOND])
     chart = Chart("Mean absolute difference, EUR/MWh", (0, 4), (0, 16))
     chart.name_x([(n + 0.4, name) for n, name in enumerate(moves)])
     chart.bars("real", [(n + 0.1, value) for n, value in enumerate((4.8, 6.1, 8.9, 11.6))], 0.3)

@@ -66,30 +66,30 @@ class Month:
 
 
 def live_month(seed: int, first: date, days: int = DAYS) -> Month:
-    board, month = MarketData(lambda _: seed), Month()
+    market_data, month = MarketData(lambda _: seed), Month()
     for n in range(days):
         day = first + timedelta(days=n)
         for zone in ZONES:
             power_mw = sum(battery.power_kw for battery in batteries_in(zone)) / 1000
             held = [(ZONES[zone].toll_holder, TOLLED_SHARE * power_mw)]
-            toll = annual_toll(board, zone, first + timedelta(days=n // TOLL_DAYS * TOLL_DAYS))
+            toll = annual_toll(market_data, zone, first + timedelta(days=n // TOLL_DAYS * TOLL_DAYS))
             month.tolls_eur_mw_a.append(toll)
             month.paid_eur[ZONES[zone].toll_holder] += toll * held[0][1] / 365
             if n >= FIRST_AUCTIONED_DAY:
-                held += _clear_auction(board, month, zone, day, AUCTIONED_SHARE * power_mw)
-            _deliver_day(board, month, zone, day, held)
+                held += _clear_auction(market_data, month, zone, day, AUCTIONED_SHARE * power_mw)
+            _deliver_day(market_data, month, zone, day, held)
     return month
 
 
 def _clear_auction(
-    board: MarketData, month: Month, zone: str, day: date, power_mw: float
+    market_data: MarketData, month: Month, zone: str, day: date, power_mw: float
 ) -> Iterator[tuple[str, float]]:
     known_until, bids = day - timedelta(days=2), dict[str, float]()
-    hurdle = HURDLE_SHARE * power_mw * foreseen_value(board, USUAL, day, known_until)
+    hurdle = HURDLE_SHARE * power_mw * foreseen_value(market_data, USUAL, day, known_until)
     for slug, strategy in STRATEGIES.items():
-        worth = power_mw * foreseen_value(board, strategy, day, known_until)
+        worth = power_mw * foreseen_value(market_data, strategy, day, known_until)
         for is_last in (False, True):
-            offer = decide_offer(board, slug, zone, day, worth, is_last=is_last)
+            offer = decide_offer(market_data, slug, zone, day, worth, is_last=is_last)
             if offer is not None and offer >= hurdle:
                 bids[slug] = offer
     if bids:
@@ -104,20 +104,22 @@ def _clear_auction(
         yield winner, power_mw
 
 
-def _deliver_day(board: MarketData, month: Month, zone: str, day: date, held: list[tuple[str, float]]) -> None:
+def _deliver_day(market_data: MarketData, month: Month, zone: str, day: date, held: list[tuple[str, float]]) -> None:
     powers = []
     for number, (holder, power_mw) in enumerate(held):
-        flat = np.full(len(board.day_ahead(day)), 1000 * power_mw)
+        flat = np.full(len(market_data.day_ahead(day)), 1000 * power_mw)
         is_tolled = number == 0
-        offers = choose_all_offers(board, STRATEGIES[holder], day, power_mw) if is_tolled else []
-        reserves = list_accepted(board, day, offers)
+        offers = choose_all_offers(market_data, STRATEGIES[holder], day, power_mw) if is_tolled else []
+        reserves = list_accepted(market_data, day, offers)
         store = Store(flat, flat, STORAGE_HOURS * 1000 * power_mw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
         store = hold_reserves(store, day, reserves)
-        power_kw = plan_holding(board, holder, zone, day, store, 0.5, DAILY_CYCLES, serves_customers=is_tolled)
+        power_kw = plan_holding(market_data, holder, zone, day, store, 0.5, DAILY_CYCLES, serves_customers=is_tolled)
         powers.append(np.array(power_kw))
-        of_reserves = earn_reserves(board, day, reserves)
+        of_reserves = earn_reserves(market_data, day, reserves)
         month.reserves_eur[holder] += of_reserves
-        earned = of_reserves + _sell_plan(board, month, holder, day, powers[-1] / 4000, serves_customers=is_tolled)
+        earned = of_reserves + _sell_plan(
+            market_data, month, holder, day, powers[-1] / 4000, serves_customers=is_tolled
+        )
         month.earned_eur[holder] += earned
         if number:
             month.values_eur_mw.append(earned / power_mw)
@@ -127,22 +129,22 @@ def _deliver_day(board: MarketData, month: Month, zone: str, day: date, held: li
 
 
 def _sell_plan(
-    board: MarketData, month: Month, holder: str, day: date, planned_mwh: np.ndarray, *, serves_customers: bool
+    market_data: MarketData, month: Month, holder: str, day: date, planned_mwh: np.ndarray, *, serves_customers: bool
 ) -> float:
     """EUR: customers, the day-ahead auction, an intraday auction, continuous trading, and what is left at its price."""
     strategy = STRATEGIES[holder]
     supplied = customers_periods(strategy, day) & serves_customers
-    earned = float(planned_mwh[supplied] @ customers_prices(board.day_ahead(day))[supplied])
+    earned = float(planned_mwh[supplied] @ customers_prices(market_data.day_ahead(day))[supplied])
     month.customers_eur[holder] += float(
-        planned_mwh[supplied] @ (customers_prices(board.day_ahead(day)) - board.day_ahead(day))[supplied]
+        planned_mwh[supplied] @ (customers_prices(market_data.day_ahead(day)) - market_data.day_ahead(day))[supplied]
     )
     left, lot = np.where(supplied, 0.0, planned_mwh), strategy.lot_mw / 4
-    sales = [(strategy.day_ahead_share, board.day_ahead(day)), (1.0, board.intraday(day))]
+    sales = [(strategy.day_ahead_share, market_data.day_ahead(day)), (1.0, market_data.intraday(day))]
     if strategy.intraday_auction is not None:
-        sales.insert(1, (0.5, board.auction(day, strategy.intraday_auction)))
+        sales.insert(1, (0.5, market_data.auction(day, strategy.intraday_auction)))
     for share, prices in sales:
         sold = np.round(share * left / lot) * lot
         earned, left = earned + float(sold @ prices), left - sold
     month.traded_mwh += np.abs(planned_mwh).sum()
     month.open_mwh += np.abs(left).sum()
-    return earned + float(left @ board.imbalance(day))
+    return earned + float(left @ market_data.imbalance(day))

@@ -111,12 +111,12 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
     # Its schedule was sold at the published prices, quarter-hour by quarter-hour, but for parts of a lot.
     power_kw = await read_powers_kw(world, won, start, end)
     assert np.abs(power_kw).max() > 0
-    board, day = MarketData(lambda _: 1), market_day_of(start)
+    market_data, day = MarketData(lambda _: 1), market_day_of(start)
     published = {
-        "DAY_AHEAD": [board.day_ahead(day)],
-        "INTRADAY_AUCTION": [board.auction(day, auction) for auction in IntradayAuction],
-        "INTRADAY_CONTINUOUS": [board.intraday(day)],
-        "OTC": [customers_prices(board.day_ahead(day))],
+        "DAY_AHEAD": [market_data.day_ahead(day)],
+        "INTRADAY_AUCTION": [market_data.auction(day, auction) for auction in IntradayAuction],
+        "INTRADAY_CONTINUOUS": [market_data.intraday(day)],
+        "OTC": [customers_prices(market_data.day_ahead(day))],
     }
     trades = [row for row in await world.pages("/settlements/wholesale-trades", **span) if row["assetID"] == won["id"]]
     traded_mwh = np.zeros(len(power_kw))
@@ -164,7 +164,7 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
         timedelta(hours=1)
     )
     toll_mw = int(1000 * TOLLED_SHARE * powers_mw) / 1000
-    agreed = annual_toll(board, zone, market_day_of(world.made_at) - timedelta(days=3))
+    agreed = annual_toll(market_data, zone, market_day_of(world.made_at) - timedelta(days=3))
     due = agreed * toll_mw * ((end - start) / timedelta(hours=1)) / year_h
     tolled = await read_statement(world, toll, start, end)
     assert float(of_line(tolled, "TOLLING")) == pytest.approx(-due, abs=0.01)

@@ -143,7 +143,7 @@ class TestSettlement:
         """Of the aFRR that batteries hold, for their owners and for those who hold virtual batteries."""
         start, end = window
         span = {"start": start.isoformat(), "end": end.isoformat()}
-        board, day = MarketData(lambda _: 1), market_day_of(start)
+        market_data, day = MarketData(lambda _: 1), market_day_of(start)
         settled = {"POS": 0.0, "NEG": 0.0}
         for row in await world.pages("/settlements/afrr-energy", **span):
             settled[row["direction"]] += float(row["volume"])
@@ -158,7 +158,9 @@ class TestSettlement:
                 for part in point["parts"]:
                     if part["kind"].startswith("AFRR"):
                         direction = Direction(part["kind"].removeprefix("AFRR_"))
-                        called[direction] += abs(part["power"]) / 4000 * float(board.activation(day, direction)[place])
+                        called[direction] += (
+                            abs(part["power"]) / 4000 * float(market_data.activation(day, direction)[place])
+                        )
         assert called == pytest.approx(settled, rel=0.001, abs=1e-3)
         assert sum(called.values()) > 0
 

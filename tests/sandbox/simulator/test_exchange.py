@@ -53,9 +53,9 @@ class TestAnOrder:
 
 class TestPrices:
     def test_are_those_of_every_product_and_quarter_hour_that_a_stage_trades(self):
-        board, day = MarketData(lambda _: 1), date(2026, 10, 25)
+        market_data, day = MarketData(lambda _: 1), date(2026, 10, 25)
         for stage in AUCTION_STAGES:
             first, end = traded_periods(stage, day)
-            assert {written(period_start(n)) for n in range(first, end)} <= stage_prices(board, stage, day).keys()
-        assert len(stage_prices(board, Stage.FCR, day)) == 6
-        assert len(stage_prices(board, Stage.AFRR, day)) == 12
+            assert {written(period_start(n)) for n in range(first, end)} <= stage_prices(market_data, stage, day).keys()
+        assert len(stage_prices(market_data, Stage.FCR, day)) == 6
+        assert len(stage_prices(market_data, Stage.AFRR, day)) == 12

@@ -22,12 +22,12 @@ FIRST, DAYS = date(2026, 10, 20), 28
 def live(seed: int, days: int = DAYS, *, begun: date | None = None) -> list[SimulatedOutage]:
     memory = SimulatorState(world=1, seeds={}, begun=begun)
     for day in (FIRST + timedelta(days=n) for n in range(days)):
-        scene: Any = SimpleNamespace(
+        context: Any = SimpleNamespace(
             memory=memory,
-            board=SimpleNamespace(seed_of=lambda _: seed),
+            market_data=SimpleNamespace(seed_of=lambda _: seed),
             chance=lambda purpose, *place: random_streams.stream(seed, purpose, *place),
         )
-        draw_outages(scene, day)
+        draw_outages(context, day)
     return memory.outages
 
 

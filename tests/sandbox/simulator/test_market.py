@@ -98,12 +98,12 @@ class TestTheCalendar:
 class TestIntradayAndImbalancePrices:
     def test_lie_as_far_apart_as_the_markets_of_a_real_year(self):
         """EUR/MWh: mean absolute difference, and the width from the tenth to the ninetieth percentile."""
-        board = MarketData(lambda _: 1)
+        market_data = MarketData(lambda _: 1)
         apart: dict[str, list[np.ndarray]] = defaultdict(list)
         for n in range(0, 365, 2):
             day = date(2026, 1, 1) + timedelta(days=n)
-            spot, index, afternoon = board.day_ahead(day), board.intraday(day), periods_of_third(day)
-            first, second, third = (board.auction(day, auction) for auction in IntradayAuction)
+            spot, index, afternoon = market_data.day_ahead(day), market_data.intraday(day), periods_of_third(day)
+            first, second, third = (market_data.auction(day, auction) for auction in IntradayAuction)
             apart["first"].append(first - spot)
             apart["second"] += [second - spot, second - first]
             apart["third"] += [(third - spot)[afternoon], (third - second)[afternoon]]
@@ -122,8 +122,8 @@ class TestIntradayAndImbalancePrices:
         assert periods_of_third(SUNDAY_IN_OCTOBER) == slice(52, 100)
 
     def test_imbalance_prices_stray_further(self):
-        board, days = MarketData(lambda _: 1), [THURSDAY + timedelta(days=n) for n in range(60)]
-        apart = np.concatenate([board.imbalance(day) - board.intraday(day) for day in days])
+        market_data, days = MarketData(lambda _: 1), [THURSDAY + timedelta(days=n) for n in range(60)]
+        apart = np.concatenate([market_data.imbalance(day) - market_data.intraday(day) for day in days])
         assert 40 < apart.std() < 150
 
 

@@ -20,11 +20,11 @@ SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY = date(2026, 3, 29), date(2026, 10,
 class TestWhatIsPublished:
     def test_of_quarter_hours_is_the_index_and_what_afrr_energy_was_paid(self) -> None:
         paid = {Direction.POS: 1000.0, Direction.NEG: 2000.0}
-        board: Any = SimpleNamespace(
+        market_data: Any = SimpleNamespace(
             intraday=lambda day: np.arange(92.0),
             activation_prices=lambda day, direction: paid[direction] + np.arange(92.0),
         )
-        rows = publishing.continuous_rows(board, SUNDAY_IN_MARCH, slice(8, 10))
+        rows = publishing.continuous_rows(market_data, SUNDAY_IN_MARCH, slice(8, 10))
         starts = ["2026-03-29T01:00:00Z", "2026-03-29T01:15:00Z", "2026-03-29T01:30:00Z"]
         assert rows == [
             {"series": series, "start": starts[n], "end": starts[n + 1], "price": price + 8 + n}

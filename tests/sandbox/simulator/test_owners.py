@@ -42,13 +42,13 @@ class Voice:
         ]
 
 
-def scene_of(**known: Any) -> Any:
-    voice = Voice()
+def context_of(**known: Any) -> Any:
+    session = Voice()
     return SimpleNamespace(
         memory=SimulatorState(world=1, seeds={}, batteries={one.slug: one.slug for one in BATTERIES}, **known),
-        board=SimpleNamespace(seed_of=lambda day: 1),
-        voices={one.owner: voice for one in BATTERIES},
-        operator=voice,
+        market_data=SimpleNamespace(seed_of=lambda day: 1),
+        sessions={one.owner: session for one in BATTERIES},
+        operator=session,
         key=lambda action: action,
         step=NOON,
         chance=lambda purpose, *place: SimpleNamespace(
@@ -72,11 +72,11 @@ class TestReserves:
             AwaitedBid(FCR_BATTERY.slug, "NEGPOS_20_24", "last", 1000.0, fcr[5]),
             AwaitedBid(AFRR_BATTERY.slug, "NEG_00_04", "afrr", 3000.0, 0.75),
         ]
-        scene = scene_of(waiting=bids)
-        await report_results(scene, day)
+        context = context_of(waiting=bids)
+        await report_results(context, day)
         reported = {
             (target.split("/")[2], entry["deliveryDay"], entry["product"]): entry["results"]
-            for target, results in scene.operator.posted
+            for target, results in context.operator.posted
             for entry in results
         }
         assert reported == {
@@ -90,10 +90,12 @@ class TestReserves:
             ]
             for one in bids
         }
-        scene.operator = Session()
-        scene.board.activation = scene.board.activation_prices = lambda day, direction: np.zeros(period_count(day))
-        await settle_day(scene, day)
-        settled = {target: rows for target, rows, _ in scene.operator.posted}
+        context.operator = Session()
+        context.market_data.activation = context.market_data.activation_prices = lambda day, direction: np.zeros(
+            period_count(day)
+        )
+        await settle_day(context, day)
+        settled = {target: rows for target, rows, _ in context.operator.posted}
 
         def row(battery: SimulatedBattery, product: str, **values: Any) -> dict[str, Any]:
             return {"assetID": battery.slug, "deliveryDay": day.isoformat(), "product": product} | values
@@ -110,16 +112,16 @@ class TestReserves:
 class TestWhatAnOwnerAsksFor:
     """Each request as a whole, by the owner of its battery alone."""
 
-    def scene_of(self, answer: Any, **known: Any) -> tuple[Any, dict[str, Session]]:
-        scene = scene_of(**known)
-        scene.voices = {one.owner: Session(answer) for one in BATTERIES}
-        scene.operator = Session(answer)
-        return scene, scene.voices
+    def context_of(self, answer: Any, **known: Any) -> tuple[Any, dict[str, Session]]:
+        context = context_of(**known)
+        context.sessions = {one.owner: Session(answer) for one in BATTERIES}
+        context.operator = Session(answer)
+        return context, context.sessions
 
     async def test_of_fcr_is_the_usual_price_of_the_block_and_of_afrr_an_hours(self) -> None:
         """At what is usual for the hours of each block, times 0.9; the day has a block of five hours."""
         day = date(2026, 10, 25)
-        scene, sessions = self.scene_of(lambda target, body: [])
+        context, sessions = self.context_of(lambda target, body: [])
         drawn: list[Any] = []
 
         def chance(purpose: str, *place: int) -> Any:
@@ -132,8 +134,8 @@ class TestWhatAnOwnerAsksFor:
 
             return SimpleNamespace(uniform=uniform)
 
-        scene.chance = chance
-        await offer_reserves(scene, day)
+        context.chance = chance
+        await offer_reserves(context, day)
         posted = {key: (target, body) for session in sessions.values() for target, body, key in session.posted}
         prices = [40.5, 25.2, 30.6, 45.0, 34.2, 23.4]
         assert posted[f"fcr/{FCR_BATTERY.slug}"] == (
@@ -163,7 +165,7 @@ class TestWhatAnOwnerAsksFor:
         for owner, session in sessions.items():
             slugs = {target.split("/")[2] for target, _, _ in session.posted}
             assert slugs <= {one.slug for one in BATTERIES if one.owner == owner}
-        assert scene.operator.posted == []
+        assert context.operator.posted == []
         place = (BATTERIES.index(AFRR_BATTERY), day.toordinal())
         assert {("afrr offer POS", place), ("afrr offer NEG", place), (0.55, 1.25, 6), (4, 16, 2)} <= set(drawn)
 
@@ -176,13 +178,13 @@ class TestWhatAnOwnerAsksFor:
             AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "1", 3000.0, 0.0),
             AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "2", 2000.0, 0.0),
         ]
-        scene, _ = self.scene_of(answer, waiting=bids)
-        await report_results(scene, DAY)
-        assert [(one.battery, one.capacity_mw) for one in scene.memory.awards[DAY.isoformat()]] == [
+        context, _ = self.context_of(answer, waiting=bids)
+        await report_results(context, DAY)
+        assert [(one.battery, one.capacity_mw) for one in context.memory.awards[DAY.isoformat()]] == [
             (FCR_BATTERY.slug, 2)
         ]
-        assert scene.memory.waiting == []
-        assert [key for _, _, key in scene.operator.posted] == [
+        assert context.memory.waiting == []
+        assert [key for _, _, key in context.operator.posted] == [
             f"results/{one.slug}" for one in BATTERIES if one in (AFRR_BATTERY, FCR_BATTERY)
         ]
 
@@ -192,8 +194,8 @@ class TestWhatAnOwnerAsksFor:
         start, end = NOON, NOON + timedelta(hours=2)
         kind = FailureKind.MAINTENANCE if planned else FailureKind.TRIP
         outage = SimulatedOutage(battery.slug, start, end, 0.25, planned, kind=kind)
-        scene, sessions = self.scene_of(lambda target, body: {"id": "message"}, outages=[outage])
-        await announce_outages(scene)
+        context, sessions = self.context_of(lambda target, body: {"id": "message"}, outages=[outage])
+        await announce_outages(context)
         missing_kw, key = 0.25 * battery.power_kw, f"outage/{battery.slug}/20260618T1000"
         asset, instants = f"/physical-assets/{battery.slug}", ("2026-06-18T10:00:00Z", "2026-06-18T12:00:00Z")
         message = {

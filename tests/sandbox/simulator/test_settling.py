@@ -35,7 +35,7 @@ class TestStatements:
         def answer(target: str, body: Any) -> Any:
             raise refusal()  # issued before: no harm done
 
-        scene: Any = SimpleNamespace(operator=Session(answer), key=lambda action: action)
-        await issue_statements(scene, today)
+        context: Any = SimpleNamespace(operator=Session(answer), key=lambda action: action)
+        await issue_statements(context, today)
         wanted = [] if month is None else [("/statements", {"month": month, "allowMissing": True}, "statements")]
-        assert scene.operator.posted == wanted
+        assert context.operator.posted == wanted

@@ -79,15 +79,15 @@ class TestStrategies:
         assert (seen == seen[:, :1]).all()
 
     def test_stay_away_on_some_days(self):
-        board = MarketData(lambda _: 1)
+        market_data = MarketData(lambda _: 1)
         days = [date.fromordinal(date(2026, 1, 1).toordinal() + n) for n in range(200)]
         for slug, strategy in STRATEGIES.items():
-            offers = [decide_offer(board, slug, "TenneT", day, 100.0, is_last=False) for day in days]
+            offers = [decide_offer(market_data, slug, "TenneT", day, 100.0, is_last=False) for day in days]
             assert offers.count(None) / len(days) == pytest.approx(strategy.absence, abs=0.07), slug
 
     def test_pay_tolls_that_differ_by_contract(self):
-        board = MarketData(lambda _: 1)
-        tolls = {zone: annual_toll(board, zone, date(2026, 5, 1)) for zone in ZONES}
+        market_data = MarketData(lambda _: 1)
+        tolls = {zone: annual_toll(market_data, zone, date(2026, 5, 1)) for zone in ZONES}
         assert len(set(tolls.values())) == len(ZONES)
         assert 80_000 <= min(tolls.values()) <= max(tolls.values()) <= 150_000
 
@@ -104,13 +104,13 @@ class TestABid:
 
         step = datetime(2026, 11, 12, 9, 30, tzinfo=UTC)
         auctions = [OpenAuction(str(n), "TenneT", date(2026, 11, 14 + n), step, power_mw) for n in range(5)]
-        voices: Any = dict.fromkeys(STRATEGIES, Voice())
+        sessions: Any = dict.fromkeys(STRATEGIES, Voice())
         await traders.bid(
             StepContext(
                 SimulatorState(world=1, seeds={"2026-01-01": 1}, auctions=auctions),
                 MarketData(lambda _: 1),
-                voices["hanse"],
-                voices,
+                sessions["hanse"],
+                sessions,
                 step,
                 is_late=False,
                 is_past=True,

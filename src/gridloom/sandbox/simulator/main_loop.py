@@ -43,14 +43,14 @@ class SimulationRun:
     """A world that the simulator lives in."""
 
     memory: SimulatorState
-    board: MarketData
+    market_data: MarketData
     operator: ApiSession
-    voices: dict[str, ApiSession]
+    sessions: dict[str, ApiSession]
     start: datetime
 
     async def close(self) -> None:
-        for voice in self.voices.values():
-            await voice.client.aclose()
+        for session in self.sessions.values():
+            await session.client.aclose()
 
 
 async def run_forever(connect: Connect, credentials: SimulatorCredentials) -> None:
@@ -64,8 +64,8 @@ async def run_forever(connect: Connect, credentials: SimulatorCredentials) -> No
             async with connect(
                 member_name(credentials, "operator"), member_password(credentials, "operator")
             ) as client:
-                operator_voice = await _sign_in(client, credentials)
-                await _live_on(connect, credentials, operator_voice)
+                operator_session = await _sign_in(client, credentials)
+                await _live_on(connect, credentials, operator_session)
         except GridloomError as error:
             if isinstance(error, UnauthenticatedError):
                 now = asyncio.get_running_loop().time()
@@ -79,29 +79,29 @@ async def run_forever(connect: Connect, credentials: SimulatorCredentials) -> No
 
 async def _sign_in(client: AsyncClient, credentials: SimulatorCredentials) -> ApiSession:
     """With an invitation at hand it is accepted first: a member who is unknown would only be refused."""
-    voice = ApiSession(client, "")
+    session = ApiSession(client, "")
     if credentials.invitation is not None:
         name, password = member_name(credentials, "operator"), member_password(credentials, "operator")
-        await accept_invitation(voice, credentials.invitation, name, password, "Simulator")
+        await accept_invitation(session, credentials.invitation, name, password, "Simulator")
     await client.sign_in()
-    voice.organisation_id = str((await client.auth.me()).organisation_id)
-    return voice
+    session.organisation_id = str((await client.auth.me()).organisation_id)
+    return session
 
 
-async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession) -> None:
+async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator_session: ApiSession) -> None:
     world: SimulationRun | None = None
     reports: MinuteReports | None = None
-    asked = await _ask_step(operator_voice)
+    asked = await _ask_step(operator_session)
     try:
         while True:
             step = asked.step
             if step is None:
                 if world is None and asked.memory:
-                    world = await _enter_world(connect, credentials, operator_voice, asked)
+                    world = await _enter_world(connect, credentials, operator_session, asked)
                     reports = _resume_reports(world, asked)
                 if reports is not None:
                     await reports.catch_up(asked.now)
-                asked = await _ask_step(operator_voice, asked)
+                asked = await _ask_step(operator_session, asked)
                 continue
             if reports is not None:
                 reports.stop()
@@ -111,12 +111,12 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
                     await world.close()
                     world = None
                 if asked.memory is None:  # a reset came between: ask what there is to remember
-                    asked = await _ask_step(operator_voice)
+                    asked = await _ask_step(operator_session)
                     continue
-                world = await _enter_world(connect, credentials, operator_voice, asked)
+                world = await _enter_world(connect, credentials, operator_session, asked)
             done = await take_step(world, asked, step)
             reports = _begin_reports(world, asked, step)
-            asked = await _finish_step(operator_voice, world.memory, done, asked)
+            asked = await _finish_step(operator_session, world.memory, done, asked)
     finally:
         if reports is not None:
             reports.stop()
@@ -124,21 +124,21 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
             await world.close()
 
 
-async def _ask_step(operator_voice: ApiSession, before: SimulatorStep | None = None) -> SimulatorStep:
+async def _ask_step(operator_session: ApiSession, before: SimulatorStep | None = None) -> SimulatorStep:
     """The simulator's next step; it waits where a sandbox in use has no world until its operator asks for one.
 
     `before`: the response up to whose `now` all is reported.
     """
     while True:
         try:
-            return await operator_voice.client.sandbox.step(reported_until=None if before is None else before.now)
+            return await operator_session.client.sandbox.step(reported_until=None if before is None else before.now)
         except ConflictError as problem:
             log.debug("simulator.no_world", detail=str(problem))
             await asyncio.sleep(PAUSE_S)
 
 
 async def _finish_step(
-    operator_voice: ApiSession, memory: SimulatorState, done: datetime, before: SimulatorStep
+    operator_session: ApiSession, memory: SimulatorState, done: datetime, before: SimulatorStep
 ) -> SimulatorStep:
     """Calls `sandbox.step`, with a memory that is written as it is."""
     body = {
@@ -147,26 +147,26 @@ async def _finish_step(
         "memory": msgspec.to_builtins(memory),
         "reportedUntil": written(before.now),
     }
-    return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
+    return msgspec.convert(await operator_session.put("/sandbox/simulator/step", body), SimulatorStep)
 
 
 async def _enter_world(
-    connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession, asked: SimulatorStep
+    connect: Connect, credentials: SimulatorCredentials, operator_session: ApiSession, asked: SimulatorStep
 ) -> SimulationRun:
     if asked.memory:
         memory = msgspec.convert(asked.memory, SimulatorState)
-        voices = await join_again(connect, credentials, operator_voice, memory)
+        sessions = await join_again(connect, credentials, operator_session, memory)
     else:
         first_day = market_day_of(asked.start) - timedelta(days=800)
         memory = SimulatorState(
             world=asked.world, seeds={first_day.isoformat(): asked.seed}, begun=market_day_of(asked.start)
         )
-        voices = await seed_world(connect, credentials, operator_voice, memory, asked.start)
-    world = SimulationRun(memory, MarketData(memory.seed_of), operator_voice, voices, asked.start)
+        sessions = await seed_world(connect, credentials, operator_session, memory, asked.start)
+    world = SimulationRun(memory, MarketData(memory.seed_of), operator_session, sessions, asked.start)
     if memory.last_step is not None:
         today = market_day_of(memory.last_step)
         first = today - timedelta(days=LOOK_BACK_DAYS)
-        await operator.learn_published_days(operator_voice, world.board, first, today + timedelta(days=1))
+        await operator.learn_published_days(operator_session, world.market_data, first, today + timedelta(days=1))
     return world
 
 
@@ -205,24 +205,24 @@ def last_idle_step(memory: SimulatorState, step: datetime, latest: datetime) -> 
 
 async def _do_step(world: SimulationRun, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
     memory = world.memory
-    scene = StepContext(
+    context = StepContext(
         memory,
-        world.board,
+        world.market_data,
         world.operator,
-        world.voices,
+        world.sessions,
         step,
         is_late=is_late,
         is_past=not asked.history_complete,
         is_hurrying=asked.hurrying,
     )
     if memory.last_step is None:
-        await operator.renew_tolls(scene, scene.today)
+        await operator.renew_tolls(context, context.today)
     assert memory.metered_until is not None
     if not asked.hurrying or step - memory.metered_until >= METER_EVERY:
-        await metering.meter(scene, step)
-    for group in TIMETABLE.get(scene.clock, ()):
-        await asyncio.gather(*(item(scene) for item in group if not is_late or item in CATCH_UP_ACTIONS))
-    await failures.announce_outages(scene)
+        await metering.meter(context, step)
+    for group in TIMETABLE.get(context.clock, ()):
+        await asyncio.gather(*(item(context) for item in group if not is_late or item in CATCH_UP_ACTIONS))
+    await failures.announce_outages(context)
     memory.last_step = step
 
 
@@ -231,8 +231,10 @@ def _begin_reports(world: SimulationRun, asked: SimulatorStep, step: datetime) -
     jump only. The next step reports the rest."""
     if asked.hurrying:
         return None
-    scene = StepContext(world.memory, world.board, world.operator, world.voices, step, is_late=False, is_past=False)
-    reports = MinuteReports(scene, asked.now, asked.speed)
+    context = StepContext(
+        world.memory, world.market_data, world.operator, world.sessions, step, is_late=False, is_past=False
+    )
+    reports = MinuteReports(context, asked.now, asked.speed)
     if asked.speed <= WATCHABLE_SPEED:
         reports.start()
     return reports

@@ -51,12 +51,12 @@ def afrr_rows(seed: int, day: date) -> list[Row]:
     return rows
 
 
-def continuous_rows(board: MarketData, day: date, over: slice) -> list[Row]:
+def continuous_rows(market_data: MarketData, day: date, over: slice) -> list[Row]:
     """Of quarter-hours that are over: the index of continuous trading, and the marginal prices of aFRR energy."""
     periods = periods_of(day)[over]
-    rows = price_rows("INTRADAY_DE_LU", periods, board.intraday(day)[over])
+    rows = price_rows("INTRADAY_DE_LU", periods, market_data.intraday(day)[over])
     for direction in AFRR_DIRECTIONS:
-        prices = board.activation_prices(day, direction)
+        prices = market_data.activation_prices(day, direction)
         rows += price_rows(f"AFRR_ENERGY_{direction}_DE_MARGINAL", periods, prices[over])
     return rows
 

@@ -47,41 +47,43 @@ OPERATOR_MAY = [
 async def seed_world(
     connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState, start: datetime
 ) -> dict[str, ApiSession]:
-    """Make what is missing; done twice it is made once. Answers the voices of all organisations."""
+    """Make what is missing; done twice it is made once. Answers the sessions of all organisations."""
     prices = asyncio.create_task(_publish_past(operator, memory, start))
-    voices = {one.slug: await _found_organisation(connect, credentials, operator, memory, one) for one in ORGANISATIONS}
+    sessions = {
+        one.slug: await _found_organisation(connect, credentials, operator, memory, one) for one in ORGANISATIONS
+    }
     # One after the other: the order in which the platform knows them is the order in which it spreads power over them.
     for one in BATTERIES:
-        memory.batteries[one.slug] = await _register_battery(voices[one.owner], one, f"{memory.world}/seed")
+        memory.batteries[one.slug] = await _register_battery(sessions[one.owner], one, f"{memory.world}/seed")
     await asyncio.gather(
         *(
-            _describe_battery(voices[one.owner], one, memory.batteries[one.slug], operator.organisation_id)
+            _describe_battery(sessions[one.owner], one, memory.batteries[one.slug], operator.organisation_id)
             for one in BATTERIES
         )
     )
-    await asyncio.gather(*(_group_assets(voices[one.slug], one, memory) for one in ORGANISATIONS))
+    await asyncio.gather(*(_group_assets(sessions[one.slug], one, memory) for one in ORGANISATIONS))
     count = len(BATTERIES)
     memory.energy_kwh = [INITIAL_CHARGE * battery.energy_kwh for battery in BATTERIES]
     memory.temperature_c, memory.health_percent = [AMBIENT_C] * count, [100.0] * count
     memory.cycles, memory.owed_kwh = [0.0] * count, [0.0] * count
     memory.metered_until = start
     await prices
-    return voices
+    return sessions
 
 
 async def join_again(
     connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState
 ) -> dict[str, ApiSession]:
-    """The voices of a world that was seeded before; organisations that a later release knows join it now."""
-    voices = {}
+    """The sessions of a world that was seeded before; organisations that a later release knows join it now."""
+    sessions = {}
     for one in ORGANISATIONS:
         if one.slug in memory.organisations:
             client = _member_client(connect, credentials, one.slug)
-            voices[one.slug] = ApiSession(client, memory.organisations[one.slug])
+            sessions[one.slug] = ApiSession(client, memory.organisations[one.slug])
             continue
-        voices[one.slug] = await _found_organisation(connect, credentials, operator, memory, one)
-        await _group_assets(voices[one.slug], one, memory)
-    return voices
+        sessions[one.slug] = await _found_organisation(connect, credentials, operator, memory, one)
+        await _group_assets(sessions[one.slug], one, memory)
+    return sessions
 
 
 async def _found_organisation(
@@ -121,13 +123,13 @@ async def _let_in(
     await accept_invitation(operator, invitation["token"], username, password, display_name)
 
 
-async def accept_invitation(voice: ApiSession, token: str, username: str, password: str, display_name: str) -> None:
+async def accept_invitation(session: ApiSession, token: str, username: str, password: str, display_name: str) -> None:
     accepted = {"token": token, "username": username, "password": password, "display_name": display_name}
     try:
-        await voice.client.auth.accept_invitation(**accepted)
+        await session.client.auth.accept_invitation(**accepted)
     except (BadRequestError, ConflictError, NotFoundError, UnprocessableError):
         # Accepted before a crash; if not, signing in will tell.
-        await voice.client.auth.authenticate(username=username, password=password)
+        await session.client.auth.authenticate(username=username, password=password)
 
 
 async def _register_battery(owner: ApiSession, battery: SimulatedBattery, key: str) -> str:
@@ -159,19 +161,19 @@ async def _describe_battery(owner: ApiSession, battery: SimulatedBattery, id: st
     await owner.put(f"/physical-assets/{id}/grants/{operator_id}", {"permissions": OPERATOR_MAY})
 
 
-async def _group_assets(voice: ApiSession, organisation: SimulatedOrganisation, memory: SimulatorState) -> None:
+async def _group_assets(session: ApiSession, organisation: SimulatedOrganisation, memory: SimulatorState) -> None:
     key = f"{memory.world}/group/{organisation.slug}"
     if organisation.trades:
-        made = await voice.post(
-            f"/organisations/{voice.organisation_id}/portfolios", {"name": "Spot and balancing"}, key
+        made = await session.post(
+            f"/organisations/{session.organisation_id}/portfolios", {"name": "Spot and balancing"}, key
         )
         memory.portfolios[organisation.slug] = made["id"]
         return
     own = batteries_of(organisation.slug)
     for name, zones in FLEETS.items():
         ids = [memory.batteries[battery.slug] for battery in own if battery.zone in zones]
-        body = {"name": name, "organisationID": voice.organisation_id, "physicalAssetIDs": ids}
-        await voice.post("/fleets", body, f"{key}/{name}")
+        body = {"name": name, "organisationID": session.organisation_id, "physicalAssetIDs": ids}
+        await session.post("/fleets", body, f"{key}/{name}")
 
 
 # --- two years of prices ---------------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ def wall_time(instant: datetime) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class StepContext:
     memory: SimulatorState
-    board: MarketData
+    market_data: MarketData
     operator: ApiSession
-    voices: dict[str, ApiSession]
+    sessions: dict[str, ApiSession]
     step: datetime
     is_late: bool
     """Whether the clock has passed this quarter-hour already: only what can be made up for is done."""
@@ -45,4 +45,4 @@ class StepContext:
         return f"{self.memory.world}/{self.step:%Y%m%dT%H%MZ}/{action}"
 
     def chance(self, purpose: str, *place: int) -> np.random.Generator:
-        return random_streams.stream(self.board.seed_of(self.today), purpose, *place)
+        return random_streams.stream(self.market_data.seed_of(self.today), purpose, *place)

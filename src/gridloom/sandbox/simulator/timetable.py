@@ -20,26 +20,26 @@ Item = Callable[[StepContext], Awaitable[None]]
 def _for_day(days_ahead: int, act: Callable[..., Awaitable[None]], *more: Any) -> Item:
     """An action about the market day so many days after the present one."""
 
-    async def item(scene: StepContext) -> None:
-        await act(scene, scene.today + days_ahead * _DAY, *more)
+    async def item(context: StepContext) -> None:
+        await act(context, context.today + days_ahead * _DAY, *more)
 
     return item
 
 
-async def begin_day(scene: StepContext) -> None:
-    scene.memory.forget_before(scene.today - 2 * _DAY, scene.step)
-    failures.draw_outages(scene, scene.today)
+async def begin_day(context: StepContext) -> None:
+    context.memory.forget_before(context.today - 2 * _DAY, context.step)
+    failures.draw_outages(context, context.today)
 
 
-async def renew_tolls(scene: StepContext) -> None:
+async def renew_tolls(context: StepContext) -> None:
     """Two days before the fortnight is over."""
-    ends = {one.end for one in scene.memory.holdings if one.is_tolled}
-    if ends and max(ends) - scene.step <= 2 * _DAY:
-        await operator.renew_tolls(scene, (max(ends) + _DAY / 4).date())
+    ends = {one.end for one in context.memory.holdings if one.is_tolled}
+    if ends and max(ends) - context.step <= 2 * _DAY:
+        await operator.renew_tolls(context, (max(ends) + _DAY / 4).date())
 
 
-async def publish_intraday(scene: StepContext) -> None:
-    await operator.publish_intraday(scene, scene.step, hours=4)
+async def publish_intraday(context: StepContext) -> None:
+    await operator.publish_intraday(context, context.step, hours=4)
 
 
 publish_imbalance_prices: Final = _for_day(-1, operator.publish_imbalance_prices)
@@ -49,16 +49,16 @@ publish_fcr: Final = _for_day(1, operator.publish_fcr)
 publish_afrr: Final = _for_day(1, operator.publish_afrr)
 
 
-async def trade_awaited_day(scene: StepContext) -> None:
+async def trade_awaited_day(context: StepContext) -> None:
     """Publish and trade the day that waited for a feed, with its prices or without."""
-    day = scene.today + _DAY
-    if scene.memory.awaited_day != day.isoformat():
+    day = context.today + _DAY
+    if context.memory.awaited_day != day.isoformat():
         return
-    scene.memory.awaited_day = None
-    await operator.learn_published_days(scene.operator, scene.board, day, day)
-    await operator.publish_day_ahead(scene, day)
-    await operator.clear_orders(scene, day, Stage.DAY_AHEAD)
-    await trading.sell_day_ahead(scene, day)
+    context.memory.awaited_day = None
+    await operator.learn_published_days(context.operator, context.market_data, day, day)
+    await operator.publish_day_ahead(context, day)
+    await operator.clear_orders(context, day, Stage.DAY_AHEAD)
+    await trading.sell_day_ahead(context, day)
 
 
 learn_day_ahead: Final = _for_day(1, operator.learn_day_ahead)

@@ -73,26 +73,28 @@ class Metered:
     """[battery][minute]: measured by the battery's own site, and not reported here"""
 
 
-async def meter(scene: StepContext, until: datetime) -> None:
+async def meter(context: StepContext, until: datetime) -> None:
     """Have the batteries do what they were scheduled until now, and report it."""
-    since = scene.memory.metered_until
+    since = context.memory.metered_until
     assert since is not None
     while since < until:
         end = min(until, since + LONGEST_RUN)
-        orders = await read_orders(scene, since, end)
-        metered = run_orders(scene, orders, orders.acknowledged[:, 1:])
-        await send(scene, metered, 0, len(metered.signals["frequency"][0]))
-        scene.memory.store_state(metered.state, metered.owed_kwh)
-        await _take_measured_energy(scene, metered)
-        scene.memory.metered_until = since = end
+        orders = await read_orders(context, since, end)
+        metered = run_orders(context, orders, orders.acknowledged[:, 1:])
+        await send(context, metered, 0, len(metered.signals["frequency"][0]))
+        context.memory.store_state(metered.state, metered.owed_kwh)
+        await _take_measured_energy(context, metered)
+        context.memory.metered_until = since = end
 
 
 # --- orders ----------------------------------------------------------------------------------------------------------
 
 
-async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Orders:
+async def read_orders(context: StepContext, start: datetime, end: datetime) -> Orders:
     """The dispatch of all batteries over a window."""
-    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start - PERIOD, end) for battery in BATTERIES))
+    answers = await asyncio.gather(
+        *(_read_dispatch(context, battery.slug, start - PERIOD, end) for battery in BATTERIES)
+    )
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
     afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in AFRR_DIRECTIONS}
@@ -117,10 +119,10 @@ async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Ord
     return Orders(start, power, np.round(fcr, 6), afrr, planned_kwh, acknowledged)
 
 
-async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
-    target = f"/physical-assets/{scene.memory.batteries[slug]}/dispatch?start={written(start)}&end={written(end)}"
+async def _read_dispatch(context: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
+    target = f"/physical-assets/{context.memory.batteries[slug]}/dispatch?start={written(start)}&end={written(end)}"
     try:
-        points: list[Any] = (await scene.operator.get(target))["dispatch"]
+        points: list[Any] = (await context.operator.get(target))["dispatch"]
     except RequestRejected as problem:
         record_rejection(f"dispatch of {slug}", problem)
         return []
@@ -130,13 +132,15 @@ async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: da
 # --- what comes of them ----------------------------------------------------------------------------------------------
 
 
-def run_orders(scene: StepContext, orders: Orders, is_at_site: np.ndarray) -> Metered:
+def run_orders(context: StepContext, orders: Orders, is_at_site: np.ndarray) -> Metered:
     """is_at_site: [battery][period] whether the battery's own site measures."""
-    memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
-    frequency = _join_days(orders.start, minutes, MINUTE, scene.board.frequency_hz)
+    memory, minutes = context.memory, orders.periods * MINUTES_A_PERIOD
+    frequency = _join_days(orders.start, minutes, MINUTE, context.market_data.frequency_hz)
     reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
     for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
-        called = _join_days(orders.start, orders.periods, PERIOD, partial(scene.board.activation, direction=direction))
+        called = _join_days(
+            orders.start, orders.periods, PERIOD, partial(context.market_data.activation, direction=direction)
+        )
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
     # What is missing of the plan, and will be in the end if all goes as asked; the platform plans from what was
@@ -147,7 +151,7 @@ def run_orders(scene: StepContext, orders: Orders, is_at_site: np.ndarray) -> Me
     available = find_available(memory, orders.start, minutes)
     state, simulated = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
     draws = random_streams.stream(
-        scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp())
+        context.market_data.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp())
     )
     signals = physics.measure(CELLS, simulated, available, draws)
     signals["frequency"] = np.broadcast_to(frequency, (len(BATTERIES), minutes))
@@ -207,26 +211,26 @@ def _join_days(start: datetime, count: int, step: timedelta, of_day: Callable[[d
     return np.concatenate(found)
 
 
-async def _take_measured_energy(scene: StepContext, metered: Metered) -> None:
+async def _take_measured_energy(context: StepContext, metered: Metered) -> None:
     """The store of a battery whose site has just measured it is what the site says."""
     for row in np.flatnonzero(metered.is_at_site[:, -1]):
-        asset = scene.memory.batteries[BATTERIES[row].slug]
-        answer = await scene.operator.get(f"/monitoring/{asset}/datapoints/latest?datapoints=state_of_charge")
+        asset = context.memory.batteries[BATTERIES[row].slug]
+        answer = await context.operator.get(f"/monitoring/{asset}/datapoints/latest?datapoints=state_of_charge")
         if measured := answer["data"].get("state_of_charge"):
             share = min(max(measured["value"] / 100, 0.0), 1.0)
-            scene.memory.energy_kwh[row] = round(float(share * CELLS.capacity_kwh[row]), 6)
-            scene.memory.owed_kwh[row] = 0.0
+            context.memory.energy_kwh[row] = round(float(share * CELLS.capacity_kwh[row]), 6)
+            context.memory.owed_kwh[row] = 0.0
 
 
 # --- reporting -------------------------------------------------------------------------------------------------------
 
 
-async def send(scene: StepContext, metered: Metered, first: int, last: int) -> None:
+async def send(context: StepContext, metered: Metered, first: int, last: int) -> None:
     """Some minutes of all batteries that no site reports, in one request, as a gateway would."""
     if metered.is_at_site[:, first:last].all():
         return
-    body = await asyncio.to_thread(_write_arrow, scene.memory, metered, first, last)
-    await scene.operator.send("/monitoring/datapoints", body, ARROW)
+    body = await asyncio.to_thread(_write_arrow, context.memory, metered, first, last)
+    await context.operator.send("/monitoring/datapoints", body, ARROW)
 
 
 def _write_arrow(memory: SimulatorState, metered: Metered, first: int, last: int) -> bytes:

@@ -17,9 +17,9 @@ class MinuteReports:
     """The measured values at each full minute after a step. The step at the quarter-hour's end reports all of it
     again, with the same values."""
 
-    def __init__(self, scene: StepContext, now: datetime, speed: float) -> None:
-        self._scene = scene
-        self._start = scene.step
+    def __init__(self, context: StepContext, now: datetime, speed: float) -> None:
+        self._scene = context
+        self._start = context.step
         self._speed = speed
         self._clock = (now, asyncio.get_running_loop().time())
         self._metered: Metered | None = None

@@ -27,20 +27,22 @@ AUCTION_OF: Final = {
 _CENT: Final = Decimal("0.01")
 
 
-def stage_prices(board: MarketData, stage: Stage, day: date) -> Prices:
+def stage_prices(market_data: MarketData, stage: Stage, day: date) -> Prices:
     """To the cent, as the exchange clears."""
     if stage is Stage.FCR:
         products = [block.product(Direction.NEGPOS) for block in blocks_of(day)]
-        return dict(zip(products, map(_in_cents, fcr_prices_eur_mw(board.seed_of(day), day).tolist()), strict=True))
+        return dict(
+            zip(products, map(_in_cents, fcr_prices_eur_mw(market_data.seed_of(day), day).tolist()), strict=True)
+        )
     if stage is Stage.AFRR:
         return {
             block.product(direction): _in_cents(price)
             for direction in AFRR_DIRECTIONS
             for block, price in zip(
-                blocks_of(day), afrr_capacity_prices(board.seed_of(day), day, direction)[1].tolist(), strict=True
+                blocks_of(day), afrr_capacity_prices(market_data.seed_of(day), day, direction)[1].tolist(), strict=True
             )
         }
-    prices = board.day_ahead(day) if stage is Stage.DAY_AHEAD else board.auction(day, AUCTION_OF[stage])
+    prices = market_data.day_ahead(day) if stage is Stage.DAY_AHEAD else market_data.auction(day, AUCTION_OF[stage])
     return {written(time): _in_cents(price) for time, price in zip(periods_of(day), prices.tolist(), strict=True)}
 
 

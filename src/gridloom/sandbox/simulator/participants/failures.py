@@ -54,15 +54,15 @@ TERMS: Final[Mapping[FailureKind, FailureTerms]] = {
 _DRAWN: Final = (FailureKind.TRIP, FailureKind.DERATING, FailureKind.MAINTENANCE)
 
 
-def draw_outages(scene: StepContext, day: date) -> None:
+def draw_outages(context: StepContext, day: date) -> None:
     """Draws what fails on a day, and the maintenance three days later."""
-    memory = scene.memory
+    memory = context.memory
     if memory.begun is not None and day < memory.begun + timedelta(days=NEW_DAYS):
         return
     for number, battery in enumerate(BATTERIES):
         for kind in _DRAWN:
             terms = TERMS[kind]
-            draws = scene.chance(f"failure {kind}", number, day.toordinal()).uniform(size=6)
+            draws = context.chance(f"failure {kind}", number, day.toordinal()).uniform(size=6)
             if draws[0] >= terms.chance:
                 continue
             start = _begin_failure(kind, day, float(draws[1]))
@@ -81,7 +81,7 @@ def draw_outages(scene: StepContext, day: date) -> None:
                     is_unsaid=kind is not FailureKind.MAINTENANCE and bool(draws[5] < UNSAID_SHARE),
                 ),
             )
-    _draw_long_failure(scene, day)
+    _draw_long_failure(context, day)
 
 
 def _scale_between(bounds: tuple[float, float], place: float) -> float:
@@ -94,9 +94,9 @@ def _begin_failure(kind: FailureKind, day: date, place: float) -> datetime:
     return floor_to_period(wall_clock(day, 4) + timedelta(hours=18 * place))
 
 
-def _draw_long_failure(scene: StepContext, day: date) -> None:
+def _draw_long_failure(context: StepContext, day: date) -> None:
     """Of one battery that works."""
-    seed = scene.board.seed_of(day)
+    seed = context.market_data.seed_of(day)
     shift = int(LONG_FAILURE_EVERY_DAYS * stream(seed, "long failure").uniform())
     if (day.toordinal() + shift) % LONG_FAILURE_EVERY_DAYS:
         return
@@ -105,7 +105,7 @@ def _draw_long_failure(scene: StepContext, day: date) -> None:
     first = int(len(BATTERIES) * draws[1])
     for battery in BATTERIES[first:] + BATTERIES[:first]:
         outage = SimulatedOutage(battery.slug, start, start + LONG_FAILURE, 1.0, planned=False, kind=FailureKind.LONG)
-        if _add_outage(scene.memory, outage):
+        if _add_outage(context.memory, outage):
             return
 
 
@@ -121,18 +121,18 @@ def _add_outage(memory: SimulatorState, outage: SimulatedOutage) -> bool:
 # --- announcements ---------------------------------------------------------------------------------------------------
 
 
-async def announce_outages(scene: StepContext) -> None:
+async def announce_outages(context: StepContext) -> None:
     """Each with its message to the market: maintenance as soon as it is decided, failures once they are seen."""
-    due = [one for one in scene.memory.outages if one.is_due(scene.step)]
+    due = [one for one in context.memory.outages if one.is_due(context.step)]
     for outage in due:
         outage.announced = True
-    await asyncio.gather(*(_announce_outage(scene, outage) for outage in due))
+    await asyncio.gather(*(_announce_outage(context, outage) for outage in due))
 
 
-async def _announce_outage(scene: StepContext, outage: SimulatedOutage) -> None:
+async def _announce_outage(context: StepContext, outage: SimulatedOutage) -> None:
     battery = next(one for one in BATTERIES if one.slug == outage.battery)
-    owner, asset = scene.voices[battery.owner], f"/physical-assets/{scene.memory.batteries[battery.slug]}"
-    key = scene.key(f"outage/{battery.slug}/{outage.start:%Y%m%dT%H%M}")
+    owner, asset = context.sessions[battery.owner], f"/physical-assets/{context.memory.batteries[battery.slug]}"
+    key = context.key(f"outage/{battery.slug}/{outage.start:%Y%m%dT%H%M}")
     missing_kw, terms = outage.missing * battery.power_kw, TERMS[outage.kind]
     message = {
         "unavailabilityType": "PLANNED" if outage.planned else "UNPLANNED",

@@ -53,12 +53,12 @@ def wall_clock(day: date, hour: int, minute: int = 0) -> datetime:
 # --- virtual batteries on offer --------------------------------------------------------------------------------------
 
 
-def _list_backing(scene: StepContext, batteries: list[SimulatedBattery]) -> list[dict[str, Any]]:
+def _list_backing(context: StepContext, batteries: list[SimulatedBattery]) -> list[dict[str, Any]]:
     """By their power; the last takes what rounding leaves."""
     total_kw = sum(battery.power_kw for battery in batteries)
     shares = [round(battery.power_kw / total_kw, 6) for battery in batteries]
     shares[-1] = round(1 - sum(shares[:-1]), 6)
-    ids = [scene.memory.batteries[battery.slug] for battery in batteries]
+    ids = [context.memory.batteries[battery.slug] for battery in batteries]
     return [{"physicalAssetID": id, "share": share} for id, share in zip(ids, shares, strict=True)]
 
 
@@ -84,62 +84,62 @@ def _describe_battery(life: Window, zone: str, power_kw: float, energy_kwh: floa
     }
 
 
-async def offer_auctions(scene: StepContext, today: date) -> None:
+async def offer_auctions(context: StepContext, today: date) -> None:
     """For the day after tomorrow, one a zone; they open in a quarter of an hour and close tomorrow morning."""
-    await asyncio.gather(*(_offer_auction(scene, today, zone) for zone in ZONES))
-    scene.memory.auctions.sort(key=lambda one: (one.delivery_day, one.zone))  # not by who was answered first
+    await asyncio.gather(*(_offer_auction(context, today, zone) for zone in ZONES))
+    context.memory.auctions.sort(key=lambda one: (one.delivery_day, one.zone))  # not by who was answered first
 
 
-async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
+async def _offer_auction(context: StepContext, today: date, zone: str) -> None:
     day = today + timedelta(days=2)
     window = market_day_window(day)
-    batteries = [one for one in batteries_in(zone) if scene.memory.available_share(one.slug, window)]
+    batteries = [one for one in batteries_in(zone) if context.memory.available_share(one.slug, window)]
     if not batteries:
         return
     power_kw, energy_kwh = _size_lot(batteries, AUCTIONED_SHARE)
-    worth = power_kw / 1000 * await asyncio.to_thread(foreseen_value, scene.board, USUAL, day, today)
+    worth = power_kw / 1000 * await asyncio.to_thread(foreseen_value, context.market_data, USUAL, day, today)
     closing = wall_clock(today + timedelta(days=1), ZONES[zone].closing_hour)
     body = {
-        "start": written(scene.step + PERIOD),
+        "start": written(context.step + PERIOD),
         "end": written(closing),
         "item": _describe_battery(window, zone, power_kw, energy_kwh),
         "hurdlePrice": euros(max(HURDLE_SHARE * worth, 1.0)),
-        "backing": _list_backing(scene, batteries),
-        "participants": [scene.memory.organisations[trader.slug] for trader in TRADERS],
+        "backing": _list_backing(context, batteries),
+        "participants": [context.memory.organisations[trader.slug] for trader in TRADERS],
     }
     try:
-        made = await scene.operator.post("/auctions", body, scene.key(f"auction/{zone}"))
+        made = await context.operator.post("/auctions", body, context.key(f"auction/{zone}"))
     except RequestRejected as problem:
         record_rejection(f"auction in {zone}", problem)
         return
-    scene.memory.auctions.append(OpenAuction(made["id"], zone, day, closing, power_kw / 1000))
+    context.memory.auctions.append(OpenAuction(made["id"], zone, day, closing, power_kw / 1000))
 
 
-async def renew_tolls(scene: StepContext, first: date) -> None:
+async def renew_tolls(context: StepContext, first: date) -> None:
     """Virtual batteries for a fortnight, at a toll that their holder pays to the owners."""
-    await asyncio.gather(*(_agree_toll(scene, first, zone) for zone in ZONES))
-    scene.memory.holdings.sort(key=lambda one: (one.start, one.end, one.zone))
+    await asyncio.gather(*(_agree_toll(context, first, zone) for zone in ZONES))
+    context.memory.holdings.sort(key=lambda one: (one.start, one.end, one.zone))
 
 
-async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
+async def _agree_toll(context: StepContext, first: date, zone: str) -> None:
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
     holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries_in(zone), TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
-        "portfolioID": scene.memory.portfolios[holder],
+        "portfolioID": context.memory.portfolios[holder],
         **_describe_battery(Window(start, end), zone, power_kw, energy_kwh),
-        "backing": _list_backing(scene, batteries_in(zone)),
+        "backing": _list_backing(context, batteries_in(zone)),
     }
-    organisation_id = scene.memory.organisations[holder]
+    organisation_id = context.memory.organisations[holder]
     try:
-        made = await scene.operator.post(
-            f"/organisations/{organisation_id}/virtual-assets", body, scene.key(f"toll/{zone}")
+        made = await context.operator.post(
+            f"/organisations/{organisation_id}/virtual-assets", body, context.key(f"toll/{zone}")
         )
     except RequestRejected as problem:
         record_rejection(f"toll in {zone}", problem)
         return
-    scene.memory.holdings.append(
+    context.memory.holdings.append(
         SimulatedHolding(
             made["id"], holder, zone, start, end, energy_kwh, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY, DAILY_CYCLES
         )
@@ -149,23 +149,23 @@ async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
         "assetID": made["id"],
         "start": written(start),
         "end": written(end),
-        "annualPrice": await asyncio.to_thread(annual_toll, scene.board, zone, first),
+        "annualPrice": await asyncio.to_thread(annual_toll, context.market_data, zone, first),
     }
-    await scene.operator.post("/settlements/tolling-contracts", [contract], scene.key(f"contract/{zone}"))
+    await context.operator.post("/settlements/tolling-contracts", [contract], context.key(f"contract/{zone}"))
 
 
 # --- what the market publishes ---------------------------------------------------------------------------------------
 
 
-async def learn_day_ahead(scene: StepContext, day: date) -> None:
+async def learn_day_ahead(context: StepContext, day: date) -> None:
     """Take over what a feed has published; where one is about to, the day waits for it."""
-    await learn_published_days(scene.operator, scene.board, day, day)
-    is_live = not (scene.is_past or scene.is_hurrying or scene.is_late)
-    if is_live and not scene.board.knows_day_ahead(day) and await _is_feed_awaited(scene):
-        scene.memory.awaited_day = day.isoformat()
+    await learn_published_days(context.operator, context.market_data, day, day)
+    is_live = not (context.is_past or context.is_hurrying or context.is_late)
+    if is_live and not context.market_data.knows_day_ahead(day) and await _is_feed_awaited(context):
+        context.memory.awaited_day = day.isoformat()
 
 
-async def learn_published_days(operator: ApiSession, board: MarketData, first: date, last: date) -> None:
+async def learn_published_days(operator: ApiSession, market_data: MarketData, first: date, last: date) -> None:
     """Days of which a feed has every price."""
     window = {
         "series": "DAY_AHEAD_DE_LU",
@@ -182,11 +182,11 @@ async def learn_published_days(operator: ApiSession, board: MarketData, first: d
             by_day.setdefault(market_day_of(start), []).extend([float(row["price"])] * periods)
     for day, prices in by_day.items():
         if len(prices) == period_count(day):
-            board.learn_day_ahead(day, np.array(prices))
+            market_data.learn_day_ahead(day, np.array(prices))
 
 
-async def _is_feed_awaited(scene: StepContext) -> bool:
-    feeds = await scene.operator.get("/feeds")
+async def _is_feed_awaited(context: StepContext) -> bool:
+    feeds = await context.operator.get("/feeds")
     return any(
         one["series"] == "DAY_AHEAD_DE_LU" and one["status"] == "WAITING"
         for feed in feeds
@@ -195,23 +195,23 @@ async def _is_feed_awaited(scene: StepContext) -> bool:
     )
 
 
-async def publish_day_ahead(scene: StepContext, day: date) -> None:
+async def publish_day_ahead(context: StepContext, day: date) -> None:
     """The world's own prices, where no feed has real ones or is about to."""
-    if scene.board.knows_day_ahead(day) or scene.memory.awaited_day == day.isoformat():
+    if context.market_data.knows_day_ahead(day) or context.memory.awaited_day == day.isoformat():
         return
-    rows = publishing.price_rows("DAY_AHEAD_DE_LU", periods_of(day), scene.board.day_ahead(day))
-    await publishing.publish(scene.operator, rows)
+    rows = publishing.price_rows("DAY_AHEAD_DE_LU", periods_of(day), context.market_data.day_ahead(day))
+    await publishing.publish(context.operator, rows)
 
 
-async def publish_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
+async def publish_auction(context: StepContext, day: date, auction: IntradayAuction) -> None:
     """The prices of an intraday auction."""
     traded = periods_of_third(day) if auction is IntradayAuction.THIRD else slice(None)
-    prices = scene.board.auction(day, auction)[traded]
+    prices = context.market_data.auction(day, auction)[traded]
     rows = publishing.price_rows(f"IDA{auction.value}_DE_LU", periods_of(day)[traded], prices)
-    await publishing.publish(scene.operator, rows)
+    await publishing.publish(context.operator, rows)
 
 
-async def publish_intraday(scene: StepContext, until: datetime, hours: int) -> None:
+async def publish_intraday(context: StepContext, until: datetime, hours: int) -> None:
     """The quarter-hours of the last hours, now that they are over: continuous trading, and what aFRR was paid.
 
     Hours on the wall clock: what is published every four of them leaves out none of a day of 25.
@@ -223,49 +223,49 @@ async def publish_intraday(scene: StepContext, until: datetime, hours: int) -> N
         periods = periods_of(one)
         over = [n for n, period in enumerate(periods) if since <= period < until]
         if over:
-            rows += publishing.continuous_rows(scene.board, one, slice(over[0], over[-1] + 1))
-    await publishing.publish(scene.operator, rows)
+            rows += publishing.continuous_rows(context.market_data, one, slice(over[0], over[-1] + 1))
+    await publishing.publish(context.operator, rows)
 
 
-async def publish_imbalance_prices(scene: StepContext, day: date) -> None:
-    rows = publishing.price_rows("REBAP_DE", periods_of(day), scene.board.imbalance(day))
-    await publishing.publish(scene.operator, rows)
+async def publish_imbalance_prices(context: StepContext, day: date) -> None:
+    rows = publishing.price_rows("REBAP_DE", periods_of(day), context.market_data.imbalance(day))
+    await publishing.publish(context.operator, rows)
 
 
-async def publish_fcr(scene: StepContext, day: date) -> None:
-    await publishing.publish(scene.operator, publishing.fcr_rows(scene.board.seed_of(day), day))
+async def publish_fcr(context: StepContext, day: date) -> None:
+    await publishing.publish(context.operator, publishing.fcr_rows(context.market_data.seed_of(day), day))
 
 
-async def publish_afrr(scene: StepContext, day: date) -> None:
-    await publishing.publish(scene.operator, publishing.afrr_rows(scene.board.seed_of(day), day))
+async def publish_afrr(context: StepContext, day: date) -> None:
+    await publishing.publish(context.operator, publishing.afrr_rows(context.market_data.seed_of(day), day))
 
 
 # --- orders ----------------------------------------------------------------------------------------------------------
 
 
-async def clear_orders(scene: StepContext, day: date, stage: Stage) -> None:
+async def clear_orders(context: StepContext, day: date, stage: Stage) -> None:
     """The orders that wait at a stage whose gate has passed, at its prices; in the world's past there are none but for
     reserves."""
-    is_awaited = stage is Stage.DAY_AHEAD and scene.memory.awaited_day == day.isoformat()
-    if (scene.is_past and not stage.is_reserve) or is_awaited:
+    is_awaited = stage is Stage.DAY_AHEAD and context.memory.awaited_day == day.isoformat()
+    if (context.is_past and not stage.is_reserve) or is_awaited:
         return
-    waiting = await scene.operator.get(f"/orders?stage={stage}&delivery-day={day}")
-    prices = await asyncio.to_thread(stage_prices, scene.board, stage, day) if waiting else {}
+    waiting = await context.operator.get(f"/orders?stage={stage}&delivery-day={day}")
+    prices = await asyncio.to_thread(stage_prices, context.market_data, stage, day) if waiting else {}
     results = [clear_order(order, prices) for order in waiting]
     for first in range(0, len(results), MAX_RESULTS):
-        key = scene.key(f"orders/{stage}/{day}/{first}")
-        await scene.operator.post("/orders/results", results[first : first + MAX_RESULTS], key)
+        key = context.key(f"orders/{stage}/{day}/{first}")
+        await context.operator.post("/orders/results", results[first : first + MAX_RESULTS], key)
     if stage.is_reserve:
-        await _remember_reserves(scene, day, stage)
+        await _remember_reserves(context, day, stage)
 
 
-async def _remember_reserves(scene: StepContext, day: date, stage: Stage) -> None:
+async def _remember_reserves(context: StepContext, day: date, stage: Stage) -> None:
     """As the platform has booked them: a run of this step that was cut off has executed orders, too."""
     kind, price = ("fcr", "settlementPrice") if stage is Stage.FCR else ("afrr-capacity", "price")
-    window, held = market_day_window(day), scene.memory.reserves.setdefault(day.isoformat(), {})
-    tolled = {one.id for one in scene.memory.holdings if one.is_tolled}
+    window, held = market_day_window(day), context.memory.reserves.setdefault(day.isoformat(), {})
+    tolled = {one.id for one in context.memory.holdings if one.is_tolled}
     span = urlencode({"start": written(window.start), "end": written(window.end), "limit": "1000"})
-    for row in sorted(await scene.operator.get(f"/settlements/{kind}?{span}"), key=lambda one: str(one["product"])):
+    for row in sorted(await context.operator.get(f"/settlements/{kind}?{span}"), key=lambda one: str(one["product"])):
         if row["assetID"] in tolled and row["deliveryDay"] == day.isoformat():
             sold = held.setdefault(row["assetID"], [])
             if row["product"] not in {one.product for one in sold}:
@@ -285,7 +285,7 @@ class _Sold:
     price_eur_mw_h: float
 
 
-async def issue_statements(scene: StepContext, today: date) -> None:
+async def issue_statements(context: StepContext, today: date) -> None:
     """On the third of a month the statements of the month before: by then its last day is settled. What a world's
     first month lacks is left out."""
     if today.day != ISSUING_DAY:
@@ -293,14 +293,14 @@ async def issue_statements(scene: StepContext, today: date) -> None:
     month = today.replace(day=1) - timedelta(days=1)
     body = {"month": f"{month:%Y-%m}", "allowMissing": True}
     try:
-        await scene.operator.post("/statements", body, scene.key("statements"))
+        await context.operator.post("/statements", body, context.key("statements"))
     except RequestRejected as problem:
         record_rejection(f"statements of {month:%Y-%m}", problem)
 
 
-async def settle_day(scene: StepContext, day: date) -> None:
+async def settle_day(context: StepContext, day: date) -> None:
     """Yesterday's balancing power: capacity that was awarded and energy that was called."""
-    memory = scene.memory
+    memory = context.memory
     sold = [
         _Sold(memory.batteries[one.battery], one.product, one.capacity_mw, one.price_eur_mw_h)
         for one in memory.awards.get(day.isoformat(), [])
@@ -314,11 +314,11 @@ async def settle_day(scene: StepContext, day: date) -> None:
     fcr = [_capacity_row(day, one, "settlementPrice") for one in compress(sold, is_fcr)]
     afrr = [one for one, other in zip(sold, is_fcr, strict=True) if not other]
     capacity = [_capacity_row(day, one, "price") for one in afrr]
-    energy = [row for one in afrr for row in _energy_rows(scene, day, one)]
+    energy = [row for one in afrr for row in _energy_rows(context, day, one)]
     facts = {"fcr": fcr, "afrr-capacity": capacity, "afrr-energy": energy}
     await asyncio.gather(
         *(
-            scene.operator.post(f"/settlements/{kind}", rows, scene.key(f"settle/{kind}"))
+            context.operator.post(f"/settlements/{kind}", rows, context.key(f"settle/{kind}"))
             for kind, rows in facts.items()
             if rows
         )
@@ -335,9 +335,12 @@ def _capacity_row(day: date, sold: _Sold, price_field: str) -> dict[str, Any]:
     }
 
 
-def _energy_rows(scene: StepContext, day: date, sold: _Sold) -> list[dict[str, Any]]:
+def _energy_rows(context: StepContext, day: date, sold: _Sold) -> list[dict[str, Any]]:
     direction, block = read_product(day, sold.product)
-    called, prices = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
+    called, prices = (
+        context.market_data.activation(day, direction),
+        context.market_data.activation_prices(day, direction),
+    )
     periods = periods_of(day)
     return [
         {

@@ -26,39 +26,39 @@ AFRR_START_HOURS = {Direction.POS: (16, 20), Direction.NEG: (8, 12)}
 # --- balancing power -------------------------------------------------------------------------------------------------
 
 
-async def offer_reserves(scene: StepContext, day: date) -> None:
+async def offer_reserves(context: StepContext, day: date) -> None:
     """All batteries at once; a battery's FCR before its aFRR, which has what is left of its power."""
-    await asyncio.gather(*(_offer_reserves(scene, battery, day) for battery in BATTERIES))
+    await asyncio.gather(*(_offer_reserves(context, battery, day) for battery in BATTERIES))
 
 
-async def _offer_reserves(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+async def _offer_reserves(context: StepContext, battery: SimulatedBattery, day: date) -> None:
     if battery.fcr_mw:
-        await _offer_fcr(scene, battery, day)
+        await _offer_fcr(context, battery, day)
     if battery.afrr_mw:
-        await _offer_afrr(scene, battery, day)
+        await _offer_afrr(context, battery, day)
 
 
-async def _offer_fcr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
-    draws = scene.chance("fcr offer", BATTERIES.index(battery), day.toordinal()).uniform(0.55, 1.25, 6)
+async def _offer_fcr(context: StepContext, battery: SimulatedBattery, day: date) -> None:
+    draws = context.chance("fcr offer", BATTERIES.index(battery), day.toordinal()).uniform(0.55, 1.25, 6)
     entries = [
         _make_entry(
             day, block.product(Direction.NEGPOS), battery.fcr_mw, round(usual * block.length_h * float(draw), 2)
         )
         for block, usual, draw in zip(blocks_of(day), FCR_EUR_MW_H, draws, strict=True)
     ]
-    await _offer_bids(scene, battery, entries, "fcr")
+    await _offer_bids(context, battery, entries, "fcr")
 
 
-async def _offer_afrr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+async def _offer_afrr(context: StepContext, battery: SimulatedBattery, day: date) -> None:
     entries = []
     for direction, hours in AFRR_START_HOURS.items():
-        draws = scene.chance(f"afrr offer {direction}", BATTERIES.index(battery), day.toordinal()).uniform(
+        draws = context.chance(f"afrr offer {direction}", BATTERIES.index(battery), day.toordinal()).uniform(
             4, 16, len(hours)
         )
         for hour, draw in zip(hours, draws.tolist(), strict=True):
             product = block_product(direction, hour)
             entries.append(_make_entry(day, product, battery.afrr_mw, round(draw, 2), energy_price=120.0))
-    await _offer_bids(scene, battery, entries, "afrr")
+    await _offer_bids(context, battery, entries, "afrr")
 
 
 def _make_entry(
@@ -70,14 +70,16 @@ def _make_entry(
     return {"deliveryDay": day.isoformat(), "product": product, "bids": [bid]}
 
 
-async def _offer_bids(scene: StepContext, battery: SimulatedBattery, entries: list[dict[str, Any]], kind: str) -> None:
-    target = f"/physical-assets/{scene.memory.batteries[battery.slug]}/ancillary/bids"
+async def _offer_bids(
+    context: StepContext, battery: SimulatedBattery, entries: list[dict[str, Any]], kind: str
+) -> None:
+    target = f"/physical-assets/{context.memory.batteries[battery.slug]}/ancillary/bids"
     try:
-        answered = await scene.voices[battery.owner].post(target, entries, scene.key(f"{kind}/{battery.slug}"))
+        answered = await context.sessions[battery.owner].post(target, entries, context.key(f"{kind}/{battery.slug}"))
     except RequestRejected as problem:
         record_rejection(f"{kind} of {battery.name}", problem)
         return
-    scene.memory.waiting += [
+    context.memory.waiting += [
         AwaitedBid(battery.slug, entry["product"], bid["id"], bid["offeredCapacity"], bid["capacityPrice"])
         for entry in answered
         for bid in entry["bids"]
@@ -85,23 +87,23 @@ async def _offer_bids(scene: StepContext, battery: SimulatedBattery, entries: li
     ]
 
 
-async def report_results(scene: StepContext, day: date) -> None:
+async def report_results(context: StepContext, day: date) -> None:
     """The tenders' results reach each battery's bids: accepted where the bid was not above what cleared."""
-    ours, scene.memory.waiting = scene.memory.waiting, []
+    ours, context.memory.waiting = context.memory.waiting, []
     batteries = [battery for battery in BATTERIES if any(one.battery == battery.slug for one in ours)]
     awards = await asyncio.gather(
         *(
-            _report_awards(scene, battery, [one for one in ours if one.battery == battery.slug], day)
+            _report_awards(context, battery, [one for one in ours if one.battery == battery.slug], day)
             for battery in batteries
         )
     )
-    scene.memory.awards.setdefault(day.isoformat(), []).extend(award for some in awards for award in some)
+    context.memory.awards.setdefault(day.isoformat(), []).extend(award for some in awards for award in some)
 
 
 async def _report_awards(
-    scene: StepContext, battery: SimulatedBattery, bids: list[AwaitedBid], day: date
+    context: StepContext, battery: SimulatedBattery, bids: list[AwaitedBid], day: date
 ) -> list[Award]:
-    judged = [(one, *_clear_bid(scene, one, day)) for one in bids]
+    judged = [(one, *_clear_bid(context, one, day)) for one in bids]
     results = [
         {
             "deliveryDay": day.isoformat(),
@@ -117,9 +119,9 @@ async def _report_awards(
         }
         for one, is_accepted, price, _ in judged
     ]
-    target = f"/physical-assets/{scene.memory.batteries[battery.slug]}/ancillary/results"
+    target = f"/physical-assets/{context.memory.batteries[battery.slug]}/ancillary/results"
     try:
-        await scene.operator.post(target, results, scene.key(f"results/{battery.slug}"))
+        await context.operator.post(target, results, context.key(f"results/{battery.slug}"))
     except RequestRejected as problem:
         record_rejection(f"results of {battery.name}", problem)
         return []
@@ -130,9 +132,9 @@ async def _report_awards(
     ]
 
 
-def _clear_bid(scene: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, float, float]:
+def _clear_bid(context: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, float, float]:
     """Whether it is accepted, at which price as results give it, and what that is per hour."""
-    seed = scene.board.seed_of(day)
+    seed = context.market_data.seed_of(day)
     direction, block = read_product(day, bid.product)
     if direction is Direction.NEGPOS:
         cleared = float(fcr_prices_eur_mw(seed, day)[block.number])

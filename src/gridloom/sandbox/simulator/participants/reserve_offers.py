@@ -42,20 +42,20 @@ def stage_of(direction: Direction) -> Stage:
     return Stage.FCR if direction is Direction.NEGPOS else Stage.AFRR
 
 
-def reserve_prices(board: MarketData, day: date, direction: Direction) -> Floats:
+def reserve_prices(market_data: MarketData, day: date, direction: Direction) -> Floats:
     """Clearing prices of the six blocks of a day: FCR for the block, aFRR per hour."""
-    seed = board.seed_of(day)
+    seed = market_data.seed_of(day)
     return (
         fcr_prices_eur_mw(seed, day) if direction is Direction.NEGPOS else afrr_capacity_prices(seed, day, direction)[1]
     )
 
 
-def choose_all_offers(board: MarketData, strategy: Strategy, day: date, power_mw: float) -> list[ReserveOffer]:
-    return [one for stage in RESERVED_HOURS for one in choose_offers(board, strategy, day, power_mw, stage)]
+def choose_all_offers(market_data: MarketData, strategy: Strategy, day: date, power_mw: float) -> list[ReserveOffer]:
+    return [one for stage in RESERVED_HOURS for one in choose_offers(market_data, strategy, day, power_mw, stage)]
 
 
 def choose_offers(
-    board: MarketData, strategy: Strategy, day: date, power_mw: float, stage: Stage
+    market_data: MarketData, strategy: Strategy, day: date, power_mw: float, stage: Stage
 ) -> list[ReserveOffer]:
     """By the prices of the day before, the latest that are known at the gates."""
     found = []
@@ -64,18 +64,18 @@ def choose_offers(
         if stage_of(one.direction) is not stage or not capacity_mw:
             continue
         block = next(block for block in blocks_of(day) if block.start_hour == one.start_hour)
-        known = float(reserve_prices(board, day - timedelta(days=1), one.direction)[block.number])
+        known = float(reserve_prices(market_data, day - timedelta(days=1), one.direction)[block.number])
         share = FCR_BID_SHARE if stage is Stage.FCR else AFRR_BID_SHARE
         found.append(ReserveOffer(block.product(one.direction), capacity_mw, round(share * known, 2)))
     return found
 
 
-def list_accepted(board: MarketData, day: date, offers: Iterable[ReserveOffer]) -> list[HeldReserve]:
+def list_accepted(market_data: MarketData, day: date, offers: Iterable[ReserveOffer]) -> list[HeldReserve]:
     """Those at the price of their block or below."""
     found = []
     for one in offers:
         direction, block = read_product(day, one.product)
-        cleared = float(reserve_prices(board, day, direction)[block.number])
+        cleared = float(reserve_prices(market_data, day, direction)[block.number])
         if one.price_eur_mw <= cleared:
             per_hour = round(cleared / block.length_h, 6) if direction is Direction.NEGPOS else one.price_eur_mw
             found.append(HeldReserve(one.product, one.capacity_mw, per_hour))
@@ -105,13 +105,13 @@ def hold_energy(store: Store, day: date, held: Iterable[HeldReserve]) -> Store:
     return replace(store, stored_kwh=stored_kwh, free_kwh=free_kwh)
 
 
-def earn_reserves(board: MarketData, day: date, held: Iterable[HeldReserve]) -> float:
+def earn_reserves(market_data: MarketData, day: date, held: Iterable[HeldReserve]) -> float:
     """EUR: capacity, and aFRR energy that is called."""
     earned = 0.0
     for one in held:
         direction, block = read_product(day, one.product)
         earned += one.capacity_mw * one.price_eur_mw_h * block.length_h
         if direction is not Direction.NEGPOS:
-            called, paid = board.activation(day, direction), board.activation_prices(day, direction)
+            called, paid = market_data.activation(day, direction), market_data.activation_prices(day, direction)
             earned += one.capacity_mw * float(called[block.periods] @ paid[block.periods]) / 4
     return earned

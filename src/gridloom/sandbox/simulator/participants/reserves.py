@@ -19,40 +19,40 @@ from gridloom.sandbox.simulator.step_context import StepContext
 AFRR_ENERGY_PRICE_EUR_MWH: Final = 150.0
 
 
-async def order_reserves(scene: StepContext, day: date, stage: Stage) -> None:
+async def order_reserves(context: StepContext, day: date, stage: Stage) -> None:
     """Orders of each trader's fortnightly virtual batteries for a day; a battery's FCR before its aFRR."""
-    tolled = [one for one in scene.memory.holdings if one.is_tolled and is_whole_day(one, day)]
-    await asyncio.gather(*(_place_order(scene, one, day, stage) for one in tolled))
+    tolled = [one for one in context.memory.holdings if one.is_tolled and is_whole_day(one, day)]
+    await asyncio.gather(*(_place_order(context, one, day, stage) for one in tolled))
 
 
-async def _place_order(scene: StepContext, holding: SimulatedHolding, day: date, stage: Stage) -> None:
-    power_mw = holding.power_mw * _available_share(scene, holding, day)
-    offers = choose_offers(scene.board, STRATEGIES[holding.holder], day, power_mw, stage)
+async def _place_order(context: StepContext, holding: SimulatedHolding, day: date, stage: Stage) -> None:
+    power_mw = holding.power_mw * _available_share(context, holding, day)
+    offers = choose_offers(context.market_data, STRATEGIES[holding.holder], day, power_mw, stage)
     if not offers:
         return
-    voice = scene.voices[holding.holder]
-    organisation = f"/organisations/{voice.organisation_id}"
+    session = context.sessions[holding.holder]
+    organisation = f"/organisations/{session.organisation_id}"
     reserves: list[dict[str, Any]] = [
         {"product": one.product, "capacity": 1000 * one.capacity_mw, "capacityPrice": one.price_eur_mw}
         | ({"energyPrice": AFRR_ENERGY_PRICE_EUR_MWH} if stage is Stage.AFRR else {})
         for one in offers
     ]
     try:
-        stages, etag = await voice.get_with_etag(
+        stages, etag = await session.get_with_etag(
             f"{organisation}/virtual-assets/{holding.id}/markets?delivery-day={day}"
         )
         if any(one["stage"] == stage and "orderID" in one for one in stages):
             return  # by this step before it was cut off, or by a person
         order = {"virtualAssetID": holding.id, "ifMatch": etag, "stage": stage, "deliveryDay": day.isoformat()}
-        await voice.post(
-            f"{organisation}/orders", [order | {"reserves": reserves}], scene.key(f"order/{stage}/{holding.id}")
+        await session.post(
+            f"{organisation}/orders", [order | {"reserves": reserves}], context.key(f"order/{stage}/{holding.id}")
         )
     except RequestRejected as problem:
         record_rejection(f"order of {holding.holder} at {stage}", problem)
 
 
-def _available_share(scene: StepContext, holding: SimulatedHolding, day: date) -> float:
+def _available_share(context: StepContext, holding: SimulatedHolding, day: date) -> float:
     """Of the zone's batteries, which back the virtual one by their power."""
     batteries, window = batteries_in(holding.zone), market_day_window(day)
-    available_kw = sum(one.power_kw * scene.memory.available_share(one.slug, window) for one in batteries)
+    available_kw = sum(one.power_kw * context.memory.available_share(one.slug, window) for one in batteries)
     return available_kw / sum(one.power_kw for one in batteries)

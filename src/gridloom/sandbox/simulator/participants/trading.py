@@ -27,24 +27,24 @@ Trades = tuple[str, str, list[Row]]
 """Of one trader, by its slug and the kind of trade"""
 
 
-async def sell_day_ahead(scene: StepContext, day: date) -> None:
+async def sell_day_ahead(context: StepContext, day: date) -> None:
     """At the auction's prices; what a trader holds back, and what is no whole lot, stays open for later."""
-    if scene.memory.awaited_day == day.isoformat():
+    if context.memory.awaited_day == day.isoformat():
         return
-    plans = scene.memory.plans.pop(day.isoformat(), {})
+    plans = context.memory.plans.pop(day.isoformat(), {})
     planned = {asset_id: [round(power / 4000, 8) for power in powers] for asset_id, powers in plans.items()}
-    prices, left, trades = scene.board.day_ahead(day), dict[str, list[float]](), list[Trades]()
+    prices, left, trades = context.market_data.day_ahead(day), dict[str, list[float]](), list[Trades]()
     market = ("DA", "DAY_AHEAD", prices.tolist())
     for trader in TRADERS:
-        held = _pick_held(scene, trader.slug, planned)
-        tolled = {one.id for one in scene.memory.holdings if one.is_tolled}
+        held = _pick_held(context, trader.slug, planned)
+        tolled = {one.id for one in context.memory.holdings if one.is_tolled}
         serving = {id: volumes for id, volumes in held.items() if id in tolled}
         supplied, unsupplied = _supply_customers(trader.slug, serving, day, prices)
         sold, unsold = _sell_share(trader.slug, STRATEGIES[trader.slug].day_ahead_share, held | unsupplied, day, market)
         trades.append((trader.slug, "da", supplied + sold))
         left |= unsold
-    await _record_trades(scene, trades)
-    scene.memory.unsold[day.isoformat()] = left
+    await _record_trades(context, trades)
+    context.memory.unsold[day.isoformat()] = left
 
 
 def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray) -> tuple[list[Row], Volumes]:
@@ -59,32 +59,34 @@ def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray
     return rows, left
 
 
-async def order_first_auction(scene: StepContext, day: date) -> None:
+async def order_first_auction(context: StepContext, day: date) -> None:
     """Those who sell at the first intraday auction order to sell half of what they have left, at any price.
 
     What is refused stays open for later. In the world's past they record their trades instead.
     """
-    if scene.is_past:
+    if context.is_past:
         return
-    left = scene.memory.unsold.get(day.isoformat(), {})
+    left = context.memory.unsold.get(day.isoformat(), {})
     for trader in TRADERS:
         if STRATEGIES[trader.slug].intraday_auction is not IntradayAuction.FIRST:
             continue
-        held = _pick_held(scene, trader.slug, left)
+        held = _pick_held(context, trader.slug, left)
         market = ("IDA1", "INTRADAY_AUCTION", [0.0] * len(periods_of(day)))
         _, unsold = _sell_share(trader.slug, 0.5, held, day, market)
         for asset_id, volumes in held.items():
             sold = np.array(volumes) - np.array(unsold[asset_id])
-            if sold.any() and await _place_order(scene, trader.slug, asset_id, day, sold):
+            if sold.any() and await _place_order(context, trader.slug, asset_id, day, sold):
                 left[asset_id] = unsold[asset_id]
 
 
-async def _place_order(scene: StepContext, slug: str, asset_id: str, day: date, sold_mwh: np.ndarray) -> bool:
+async def _place_order(context: StepContext, slug: str, asset_id: str, day: date, sold_mwh: np.ndarray) -> bool:
     """Whether the order that sells this beyond the position before it stands."""
-    voice = scene.voices[slug]
-    organisation = f"/organisations/{voice.organisation_id}"
+    session = context.sessions[slug]
+    organisation = f"/organisations/{session.organisation_id}"
     try:
-        stages, etag = await voice.get_with_etag(f"{organisation}/virtual-assets/{asset_id}/markets?delivery-day={day}")
+        stages, etag = await session.get_with_etag(
+            f"{organisation}/virtual-assets/{asset_id}/markets?delivery-day={day}"
+        )
         before_kw = {point["time"]: point["power"] for point in stages[-1]["position"]}
         schedule = [
             {"time": written(time), "power": round(before_kw[written(time)] + 4000 * volume, 6)}
@@ -92,30 +94,30 @@ async def _place_order(scene: StepContext, slug: str, asset_id: str, day: date, 
         ]
         standing = next(stage.get("orderID") for stage in stages if stage["stage"] == "IDA1")
         if standing is not None:  # by this step before it was cut off, or by a person, whose order stays
-            known = await voice.get(f"{organisation}/orders/{standing}")
+            known = await session.get(f"{organisation}/orders/{standing}")
             return bool(known["schedule"] == schedule)
         order: Row = {"virtualAssetID": asset_id, "ifMatch": etag, "stage": "IDA1", "deliveryDay": day.isoformat()}
         order |= {"schedule": schedule, "atAnyPrice": True}
-        await voice.post(f"{organisation}/orders", [order], scene.key(f"order/IDA1/{asset_id}"))
+        await session.post(f"{organisation}/orders", [order], context.key(f"order/IDA1/{asset_id}"))
     except RequestRejected as problem:
         record_rejection(f"order of {slug} at IDA1", problem)
         return False
     return True
 
 
-async def sell_at_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
+async def sell_at_auction(context: StepContext, day: date, auction: IntradayAuction) -> None:
     """Those who sell at this intraday auction offer half of what they have left; at the first one by an order, which
     they have placed before its gate."""
-    if auction is IntradayAuction.FIRST and not scene.is_past:
+    if auction is IntradayAuction.FIRST and not context.is_past:
         return
-    left, prices = scene.memory.unsold.get(day.isoformat(), {}), scene.board.auction(day, auction).tolist()
+    left, prices = context.memory.unsold.get(day.isoformat(), {}), context.market_data.auction(day, auction).tolist()
     market, trades = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices), list[Trades]()
     for trader in TRADERS:
         if STRATEGIES[trader.slug].intraday_auction is auction:
-            sold, unsold = _sell_share(trader.slug, 0.5, _pick_held(scene, trader.slug, left), day, market)
+            sold, unsold = _sell_share(trader.slug, 0.5, _pick_held(context, trader.slug, left), day, market)
             trades.append((trader.slug, f"ida{auction.value}", sold))
             left |= unsold
-    await _record_trades(scene, trades)
+    await _record_trades(context, trades)
 
 
 def _sell_share(
@@ -131,10 +133,10 @@ def _sell_share(
     return rows, still
 
 
-async def trade_intraday(scene: StepContext) -> None:
+async def trade_intraday(context: StepContext) -> None:
     """The open position of the next hours, in whole lots, at what the quarter-hours go for; the rest is imbalance."""
-    day, (hour, _) = scene.today, scene.clock
-    left = scene.memory.unsold.get(day.isoformat(), {})
+    day, (hour, _) = context.today, context.clock
+    left = context.memory.unsold.get(day.isoformat(), {})
     if not left:
         return
     coming = [
@@ -142,20 +144,20 @@ async def trade_intraday(scene: StepContext) -> None:
         for n, period in enumerate(periods_of(day))
         if hour <= period.astimezone(MARKET_ZONE).hour < hour + SHIFT_HOURS
     ]
-    prices, trades = scene.board.intraday(day).tolist(), list[Trades]()
+    prices, trades = context.market_data.intraday(day).tolist(), list[Trades]()
     for trader in TRADERS:
         rows, step_mwh = list[Row](), STRATEGIES[trader.slug].lot_mw / 4
-        for asset_id, volumes in _pick_held(scene, trader.slug, left).items():
+        for asset_id, volumes in _pick_held(context, trader.slug, left).items():
             lots = ((period, round(volumes[n] / step_mwh) * step_mwh, prices[n]) for period, n in coming)
             open_now = ((period, round(volume, 8), price) for period, volume, price in lots)
             rows += _list_trades("ID", "INTRADAY_CONTINUOUS", day, asset_id, open_now)
         trades.append((trader.slug, "intraday", rows))
-    await _record_trades(scene, trades)
+    await _record_trades(context, trades)
 
 
-def _pick_held(scene: StepContext, slug: str, volumes: Volumes) -> Volumes:
+def _pick_held(context: StepContext, slug: str, volumes: Volumes) -> Volumes:
     """Those of one trader."""
-    held = {one.id for one in scene.memory.holdings if one.holder == slug}
+    held = {one.id for one in context.memory.holdings if one.holder == slug}
     return {asset_id: of_asset for asset_id, of_asset in volumes.items() if asset_id in held}
 
 
@@ -177,13 +179,13 @@ def _list_trades(
     ]
 
 
-async def _record_trades(scene: StepContext, trades: Iterable[Trades]) -> None:
+async def _record_trades(context: StepContext, trades: Iterable[Trades]) -> None:
     """All traders at once: none trades what another holds."""
-    await asyncio.gather(*(_record_rows(scene, slug, kind, rows) for slug, kind, rows in trades if rows))
+    await asyncio.gather(*(_record_rows(context, slug, kind, rows) for slug, kind, rows in trades if rows))
 
 
-async def _record_rows(scene: StepContext, slug: str, kind: str, rows: list[Row]) -> None:
+async def _record_rows(context: StepContext, slug: str, kind: str, rows: list[Row]) -> None:
     try:
-        await scene.voices[slug].post("/settlements/wholesale-trades", rows, scene.key(f"{kind}/{slug}"))
+        await context.sessions[slug].post("/settlements/wholesale-trades", rows, context.key(f"{kind}/{slug}"))
     except RequestRejected as problem:
         record_rejection(f"{kind} of {slug}", problem)
