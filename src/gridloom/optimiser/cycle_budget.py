@@ -51,7 +51,7 @@ async def load_cycle_spending(db: Database, asset: VirtualAsset, first: int, end
     )
 
 
-_prices: OrderedDict[tuple[object, ...], float | None] = OrderedDict()
+_prices: OrderedDict[tuple[object, ...], float] = OrderedDict()
 
 
 def spend_cycles(
@@ -89,7 +89,10 @@ def _find_price(spending: CycleSpending, share: float, deadline: Deadline) -> fl
     shape = (spending.power_kw, spending.energy_kwh, spending.efficiency)
     key = (table.end if len(table) else date.min, len(table), quarters, shape, round(share, 3))
     if key not in _prices:
-        _prices[key] = find_wear_price(table.hours, *shape, round(share, 3), deadline) if len(table) else None
+        found = find_wear_price(table.hours, *shape, round(share, 3), deadline) if len(table) else None
+        if found is None:
+            return None
+        _prices[key] = found
         while len(_prices) > _MAX_CACHED:
             _prices.popitem(last=False)
     return _prices[key]

@@ -24,6 +24,7 @@ from gridloom.optimiser.schedules.scope import OptimisationScope, load_optimisat
 from gridloom.optimiser.schedules.trips import view_trips
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, InfeasibleError
+from gridloom.optimiser.solving.solve import SOLVING_S
 from gridloom.optimiser.trading.day_ahead import bound_energy, cut_periods, plan_day_ahead
 from gridloom.optimiser.trading.positions import end_between
 from gridloom.optimiser.trading.replanning import HURDLE_EUR_MWH, Replanner
@@ -142,7 +143,9 @@ class PlanTask:
 
     def _plan_reserves(self, task: ReserveTask, deadline: Deadline) -> MarketPlanView:
         programme = self._price_programme(deadline)
-        offered, worth = plan_reserves(task, programme, self.scope.accepted_kw, self.before_kw, deadline)
+        # What the assets of a portfolio before this one took is no less time for it.
+        own_deadline = deadline.renew(SOLVING_S)
+        offered, worth = plan_reserves(task, programme, self.scope.accepted_kw, self.before_kw, own_deadline)
         before_kw = self.scope.accepted_kw[: self.day_periods]
         day = cut_periods(programme, slice(0, self.day_periods), programme.initial_kwh)
         view = self._describe_plan(worth, float(day.energy_kwh(before_kw)[-1]), programme.wear_eur_mwh, [])

@@ -58,6 +58,12 @@ class Deadline:
     def stop(self) -> None:
         self._stopped.set()
 
+    def renew(self, seconds: float) -> Deadline:
+        """Another one that counts from now on, and is stopped with this one."""
+        renewed = Deadline(seconds)
+        renewed._stopped = self._stopped
+        return renewed
+
     @property
     def stopped(self) -> bool:
         return self._stopped.is_set()
@@ -138,10 +144,12 @@ class LinearModel:
     def set_row_bounds(self, rows: Ints, lower: Floats, upper: Floats) -> None:
         self._highs.changeRowsBounds(len(rows), rows.astype(np.int32, copy=False), lower, upper)
 
-    def set_integer(self, columns: Ints) -> None:
-        """Columns that take whole numbers only."""
+    def set_integer(self, columns: Ints, most_nodes: int | None = None) -> None:
+        """Columns that take whole numbers only; a run ends with the best found after so many nodes."""
         kinds = np.full(len(columns), int(self._library.HighsVarType.kInteger), dtype=np.uint8)
         self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
+        if most_nodes is not None:
+            self._highs.setOptionValue("mip_max_nodes", most_nodes)
         self._is_mixed = True
 
     def clear_basis(self) -> None:

@@ -13,8 +13,10 @@ from gridloom.optimiser.solving.linear import INFINITE, Deadline, RowBuilder, So
 from gridloom.optimiser.solving.programme import BatteryProgramme, Floats, Ints
 from gridloom.optimiser.trading.positions import can_run, tolerance_kwh
 
-MIXED_S: Final = 1.0
-"""The most that the mixed programme may take where rounding alone finds no way."""
+MIXED_NODES: Final = 100
+"""The most nodes that the mixed programme may visit where rounding alone finds no way: work, and not time, so that a
+busy machine finds the same position as an idle one. The first few find nearly all that there is to gain."""
+_MIXED_S: Final = 60.0  # what even a busy machine does not need for so many
 _IDLE: Final = 1e-6  # of a lot
 _BOUND: Final = 1e-9
 
@@ -121,7 +123,7 @@ def solve_in_lots(
     """
     model = _LotModel(programme, before_kw, lot_kw, hurdle_eur_mwh)
     model.fix_directions(0, np.flatnonzero((programme.min_kw < 0) & (programme.max_kw > 0)), directions_kw)
-    found = model.run(Deadline(MIXED_S), duals=False)
+    found = model.run(Deadline(_MIXED_S), duals=False)
     if found.ended not in (SolverStatus.OPTIMAL, SolverStatus.LIMIT) or not len(found.columns):
         return None
     lots = np.round(found.columns[model.lot_columns])
@@ -137,7 +139,7 @@ class _LotModel(BatteryModel):
         self._before_kw, self._lot_kw, self._hurdle = before_kw, lot_kw, hurdle_eur_mwh
         self.lot_columns: Ints = 3 * count + np.arange(count)
         super().__init__([programme])
-        self.model.set_integer(self.lot_columns)
+        self.model.set_integer(self.lot_columns, MIXED_NODES)
 
     def _add_own_columns(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
         [programme], [columns] = self.programmes, self.columns

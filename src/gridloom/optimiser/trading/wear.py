@@ -8,7 +8,7 @@ import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel
 from gridloom.optimiser.solving.linear import Deadline, SolverStatus
-from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
+from gridloom.optimiser.solving.programme import BatteryProgramme, CancelledError, CycleLimit, Floats
 
 WEAR_DAYS: Final = 364
 """A shorter past misses the seasons."""
@@ -50,7 +50,10 @@ def find_wear_price(
         1.0,
     )
     model = BatteryModel([programme])
-    found = model.run(deadline or Deadline(_SOLVING_S))
+    # As long as it takes: what hangs on it would otherwise be planned by another rule on a busy machine.
+    found = model.run(Deadline(_SOLVING_S) if deadline is None else deadline.renew(_SOLVING_S))
+    if found.ended is SolverStatus.STOPPED:
+        raise CancelledError
     if found.ended is not SolverStatus.OPTIMAL:
         return None
     return max(0.0, float(found.row_duals[model.columns[0].cycles[1][0]]))
