@@ -187,7 +187,7 @@ def _read_hops(scope: Scope) -> list[str]:
     return [hop.strip() for hop in ",".join(values).split(",") if hop.strip()]
 
 
-# --- connections, by the caller's address and port -----------------------------------------------------------------
+# --- connections, by the caller's address and port ----------------------------------------------------------------
 
 Peer = tuple[str, int]
 
