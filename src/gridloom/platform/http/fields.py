@@ -144,6 +144,11 @@ class QueryParameters(msgspec.Struct, kw_only=True, rename=parameter_name):
     """The query of an operation; a tuple is a comma-separated list."""
 
 
+def given_fields(body: RequestBody) -> dict[str, Any]:
+    """The fields that a change names, under their names here; those that it leaves out stay as they were."""
+    return {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not msgspec.UNSET}
+
+
 # --- where an error lies -------------------------------------------------------------------------------------------
 
 
