@@ -263,7 +263,7 @@ class TestAStatement:
     MAX_NUMBERED_PARAMETERS = 6
     COMPUTES_NUMBERS = {
         "platform/database/statement.py",  # gives the names their numbers
-        "platform/database/commit/insert_target.py",  # any number of rows in one statement, each with all its columns
+        "platform/database/commit.py",  # any number of rows in one statement, each with all its columns
     }
 
     def test_with_more_than_six_parameters_names_them(self):

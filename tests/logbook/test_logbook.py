@@ -8,7 +8,7 @@ from tests.assets import pointers, register_asset
 
 from gridloom.logbook.model import Impact, NewLogbookEntry
 from gridloom.logbook.store import write_system_entries, write_system_entry
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 
 ENTRY = {
     "title": "Wechselrichterausfall",

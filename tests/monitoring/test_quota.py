@@ -18,7 +18,7 @@ from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.model import HOUR_US, Points, Reason, Received, Refusals
 from gridloom.monitoring.quota import QuotaExceeded, Quotas, count_stored_telemetry
 from gridloom.monitoring.store.quota import StoredTelemetry
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.http.application import Application
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.jobs import JobRun

@@ -28,7 +28,7 @@ from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.store import compaction as compaction_store
 from gridloom.monitoring.store import heads
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.migrate import MIGRATIONS
 from gridloom.platform.database.pool import create_pool
 from gridloom.platform.jobs import JobRun

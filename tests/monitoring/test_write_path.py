@@ -7,10 +7,10 @@ from typing import Any
 from tests.assets import register_asset
 from tests.code_paths import noted_files
 
-MAX_FILES = 36
+MAX_FILES = 33
 
 
-async def test_a_request_with_points_passes_through_at_most_36_files(new_organisation: Any):
+async def test_a_request_with_points_passes_through_at_most_33_files(new_organisation: Any):
     owner = await new_organisation()
     asset = await register_asset(owner)
 

@@ -30,7 +30,7 @@ from gridloom.settlements.model import (
     WholesaleTrade,
 )
 from gridloom.settlements.recording import RecordedFacts, Recorder, record_settlements
-from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
+from gridloom.virtual_assets.schedule.change.apply import CLOSE_GATE
 
 CHARGE, DISCHARGE = 0.8, 1.2
 """Of the rated power, which is their mean: what an asset charges and discharges with."""

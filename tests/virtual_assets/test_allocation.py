@@ -13,7 +13,7 @@ from gridloom.capacity.model import HoldingKind
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.window import Window
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.virtual_assets import asset_lookup
 from gridloom.virtual_assets.backing.holdings import hold_backing
 from gridloom.virtual_assets.backing.store import read_seals

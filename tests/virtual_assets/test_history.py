@@ -21,7 +21,7 @@ from gridloom.virtual_assets.history.store import (
     write_adjustments,
 )
 from gridloom.virtual_assets.model import Adjustment, AdjustmentReason
-from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
+from gridloom.virtual_assets.schedule.change.apply import CLOSE_GATE
 from gridloom.virtual_assets.store import lock_virtual_asset_by_key
 
 

@@ -20,7 +20,7 @@ from gridloom.platform.jobs import run_due_platform_jobs
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
 from gridloom.virtual_assets.history.store import read_cuts, read_powers_as_of
-from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
+from gridloom.virtual_assets.schedule.change.apply import CLOSE_GATE
 
 GATE = timedelta(seconds=480)
 

@@ -45,7 +45,7 @@ from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
 from gridloom.platform.http import Page, Request, operation
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Ancillary services"

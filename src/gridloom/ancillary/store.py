@@ -13,10 +13,9 @@ from msgspec import UNSET
 
 from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductCursor
 from gridloom.ancillary.products import ProductKey
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 
 _BID = """
   b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur, b.status,

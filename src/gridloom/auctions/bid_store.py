@@ -13,14 +13,12 @@ import asyncpg
 
 from gridloom.auctions.model import AuctionBid
 from gridloom.platform.audit.model import NewAuditRecord
-from gridloom.platform.audit.store import ENTRY, entry_row
+from gridloom.platform.audit.recording import ENTRY, entry_row
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database, Pool, is_distributed
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.platform.events.model import NewEvent
-from gridloom.platform.events.outbox import check_declared, notify_listeners
-from gridloom.platform.events.store import OUTBOX, outbox_row
+from gridloom.platform.events.outbox import OUTBOX, check_declared, notify_listeners, outbox_row
 from gridloom.platform.http.idempotency import RETENTION, IdempotencyKey, is_key_conflict
 
 

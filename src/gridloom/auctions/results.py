@@ -12,8 +12,8 @@ from gridloom.auctions.wire import RankedBid, ResultsView
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict
 from gridloom.platform.http import Paging, Request, Response, operation
+from gridloom.platform.http.fields import view_of
 from gridloom.platform.http.paging import next_link
-from gridloom.platform.http.response_fields import view_of
 
 TAG = "Auctions"
 

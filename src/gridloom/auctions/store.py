@@ -22,10 +22,9 @@ from gridloom.auctions.model import (
 )
 from gridloom.kernel.window import Window
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row, values_of
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.virtual_assets.model import BackingShare
 
 _AUCTION = """

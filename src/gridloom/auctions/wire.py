@@ -26,7 +26,7 @@ from gridloom.kernel.entity_tag import entity_tag
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.platform.http import Instant, Paging, RequestBody, ResponseBody
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 from gridloom.virtual_assets.model import BackingShare
 
 Power = Annotated[float, Meta(gt=0, le=1e9)]

@@ -13,9 +13,8 @@ from msgspec import Struct
 from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 
 # Read from the tables: the view's choice of ratings, and its many nulls, cost more than all the rest. The nodes of a
 # distributed database exchange no whole rows.

@@ -53,7 +53,7 @@ async def record_command(
 ) -> None:
     """The audit entry of a change that a command makes."""
     from gridloom.platform.audit.model import Actor, NewAuditRecord
-    from gridloom.platform.audit.store import insert_entry
+    from gridloom.platform.audit.recording import insert_entry
 
     entry = NewAuditRecord(
         actor=Actor("SYSTEM", name="command line"),

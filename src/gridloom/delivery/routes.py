@@ -38,8 +38,7 @@ from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.platform.database.pool import repeatable_read
 from gridloom.platform.http import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
-from gridloom.platform.http.fields import parameter_error, to_json
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import parameter_error, to_json, view_of
 from gridloom.platform.http.tables import TIME, stream_table
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 

@@ -15,6 +15,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import check_eic_code
 from gridloom.platform.database.pool import Database
 from gridloom.platform.events.outbox import record_event
+from gridloom.platform.http import given_fields
 from gridloom.platform.identity.authorization import AuthorizedAsset
 
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -106,8 +107,7 @@ def draft_of(stored: store.StoredNotification) -> NewNotification:
 def apply_revision(before: store.StoredNotification, revision: Revision) -> NewNotification:
     """The next version: fields that the revision omits stay, or follow from those that it has."""
     draft = draft_of(before)
-    names = [name for name in revision.__struct_fields__ if name != "event_status"]
-    changes = {name: value for name in names if (value := getattr(revision, name)) is not UNSET}
+    changes = {name: value for name, value in given_fields(revision).items() if name != "event_status"}
     if revision.capacity_intervals and revision.unavailable_capacity is UNSET:
         changes["unavailable_capacity"] = max(each.unavailable_capacity for each in revision.capacity_intervals)
     if revision.reason_code is UNSET and draft.reason_code is rules.default_reason(draft.unavailability_type):

@@ -36,7 +36,7 @@ from gridloom.kernel.problem import NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.window_query import check_order
 from gridloom.platform.http import XML, Content, Page, Request, Response, operation
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset
 
 TAG = "Exchange notifications"

@@ -19,7 +19,7 @@ from gridloom.kernel.problem import BadRequest, Conflict, NotFound, Unprocessabl
 from gridloom.kernel.window import Window
 from gridloom.platform.database.clock import platform_now_to_the_ms
 from gridloom.platform.http import Page, Paging, Request, Response, operation
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 
 TAG = "Feeds"
 ACCESS = Permission.CREATE_SETTLEMENTS

@@ -11,12 +11,10 @@ import asyncpg
 
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryCursor, EntrySource, Impact, LogbookEntry, LogbookQuery, NewLogbookEntry
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.composition import compose
+from gridloom.platform.database.commit import InsertTarget, defer_insert
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.platform.http import FigureView, figures_in
 
 _ENTRIES = InsertTarget.of_columns(

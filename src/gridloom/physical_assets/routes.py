@@ -48,7 +48,7 @@ from gridloom.physical_assets.rules import (
     first_valid_from,
 )
 from gridloom.platform.events.outbox import record_event
-from gridloom.platform.http import Page, Paging, Request, Response, operation
+from gridloom.platform.http import Page, Paging, Request, Response, given_fields, operation
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
 from gridloom.platform.identity.permissions import GRANTABLE, in_order
 from gridloom.platform.identity.store.grants import insert_asset, put_grant
@@ -148,8 +148,7 @@ async def update_physical_asset(
         raise DeliveryZoneHeld.at("/deliveryZone", detail)
     if body.status not in (UNSET, AssetStatus.ACTIVE, before.asset.status):
         await check_retirable(request.db, locked, authorized.key)
-    changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
-    after = structs.replace(before.asset, **changes)
+    after = structs.replace(before.asset, **given_fields(body))
     if after != before.asset:
         await store.update_physical_asset(request.db, authorized.key, after)
     return _answer_asset(await store.read_asset(request.db, authorized.key))

@@ -18,10 +18,9 @@ from gridloom.physical_assets.model import (
     PhysicalAsset,
 )
 from gridloom.platform.database.clock import platform_now, platform_now_to_the_ms
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 
 _LAST_KEY = 2**31 - 1
 _ASSET = """

@@ -30,9 +30,8 @@ from gridloom.platform.http import (
     ResponseBody,
     operation,
 )
-from gridloom.platform.http.fields import parameter_error
+from gridloom.platform.http.fields import parameter_error, view_of
 from gridloom.platform.http.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
-from gridloom.platform.http.response_fields import view_of
 from gridloom.platform.identity.authorization import authorize_asset
 from gridloom.reference_prices import store
 from gridloom.reference_prices.decoding import NewReferencePrice, SeriesName, read_prices

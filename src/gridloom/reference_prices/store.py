@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.platform.database.clock import platform_now_to_the_ms
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.reference_prices.model import MANUAL, SOURCES, PublishedPrice, RecordedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260

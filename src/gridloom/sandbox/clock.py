@@ -10,7 +10,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Conflict, FieldError, Unavailable, Unprocessable
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import Database, Pool
 from gridloom.platform.jobs import store as job_store
 from gridloom.platform.jobs.fast_forward import run_due_platform_jobs

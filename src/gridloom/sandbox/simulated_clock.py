@@ -11,7 +11,7 @@ from datetime import datetime
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Unavailable
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.listener import Listener
 from gridloom.platform.database.pool import Connection, Database, Pool
 from gridloom.platform.http.application import Application

@@ -12,7 +12,7 @@ from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, Unprocessable
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.http import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, begin_world_now, resume
 from gridloom.sandbox.simulation import Simulation

@@ -27,7 +27,7 @@ from gridloom.settlements import store
 from gridloom.settlements.measures import POSITION, FactSource, positions_of
 from gridloom.settlements.model import Touched
 from gridloom.settlements.period_aggregates import decode_sheets
-from gridloom.virtual_assets.schedule.notifications import enqueue_revalidation
+from gridloom.virtual_assets.schedule.change.apply import enqueue_revalidation
 from gridloom.virtual_assets.schedule.projection_input import ActivatedEnergy, ActivationsAsOf
 from gridloom.virtual_assets.schedule.store import set_first_activated, write_activations
 

@@ -14,7 +14,7 @@ import numpy as np
 from gridloom.kernel.market_time import market_day_window
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.platform.audit.model import Actor, NewAuditRecord
-from gridloom.platform.audit.store import insert_entry
+from gridloom.platform.audit.recording import insert_entry
 from gridloom.platform.database.pool import Database, Pool, repeatable_read
 from gridloom.settlements import store
 from gridloom.settlements.measures import AGGREGATED_SOURCES, MEASURES, FactSource, positions_of

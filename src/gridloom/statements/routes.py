@@ -30,8 +30,7 @@ from gridloom.platform.http import (
     operation,
     plain_type,
 )
-from gridloom.platform.http.fields import parameter_error, to_json
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import parameter_error, to_json, view_of
 from gridloom.platform.http.spreadsheets import TooManyCells
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.platform.jobs import enqueue

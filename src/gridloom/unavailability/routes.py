@@ -27,7 +27,7 @@ from gridloom.physical_assets.retirement import AssetCommitted, check_still_reti
 from gridloom.physical_assets.window_query import check_order
 from gridloom.platform.database.pool import Connection
 from gridloom.platform.events.outbox import record_event
-from gridloom.platform.http import Page, Request, Response, operation
+from gridloom.platform.http import Page, Request, Response, given_fields, operation
 from gridloom.platform.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.platform.identity.store.organisations import read_organisation_names
 from gridloom.unavailability import rules, store
@@ -143,8 +143,7 @@ async def update_unavailability(
     locked = await lock_batteries(request.db, [authorized.key])
     before = await _require_unavailability(request, authorized.key, unavailability_id)
     request.check_if_match(entity_tag(before.version))
-    changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
-    after = structs.replace(before.content, **changes)
+    after = structs.replace(before.content, **given_fields(body))
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
     await _check_notifications(request, authorized.key, after)
     precheck = await read_precheck(request.db, authorized.key, window, locked.since)

@@ -10,8 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget, Row
+from gridloom.platform.database.commit import InsertTarget, Row, defer_insert
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement

@@ -21,7 +21,7 @@ from gridloom.virtual_assets import block_store, store
 from gridloom.virtual_assets.backing.holdings import hold_backing, release_backing, transfer_backing
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
-from gridloom.virtual_assets.schedule.change.version_store import add_first_version
+from gridloom.virtual_assets.schedule.change.store import add_first_version
 
 
 class AllocationStands(Problem, status=409, title="The allocation cannot be undone"):

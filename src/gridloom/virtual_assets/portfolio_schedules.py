@@ -27,7 +27,7 @@ from gridloom.virtual_assets.model import LockedAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio
 from gridloom.virtual_assets.portfolios import PORTFOLIOS, UnknownVirtualAsset
 from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
-from gridloom.virtual_assets.schedule.change.context_store import lock_with_context
+from gridloom.virtual_assets.schedule.change.store import lock_with_context
 from gridloom.virtual_assets.schedule.points import NewSchedule, SchedulePoint, points_of, touched_days
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable, linking_repair
 from gridloom.virtual_assets.schedule.views import ExpectedCut, ImbalanceView, expected_cuts, imbalance_view

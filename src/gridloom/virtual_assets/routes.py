@@ -17,7 +17,7 @@ from gridloom.kernel.window import Window
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database, repeatable_read
 from gridloom.platform.http import Page, Request, Response, operation
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import view_of
 from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.virtual_assets import block_store, portfolio_store, store
 from gridloom.virtual_assets.allocation import AllocationStands, allocate, undo_allocation

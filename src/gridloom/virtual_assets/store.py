@@ -16,11 +16,10 @@ from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import window_periods
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.virtual_assets.model import (
     AssetTerms,
     BackingShare,

@@ -7,7 +7,7 @@ import pytest
 from tests.people import PASSWORD, client_of
 
 from gridloom.platform.audit.model import Actor, NewAuditRecord
-from gridloom.platform.audit.store import insert_entry
+from gridloom.platform.audit.recording import insert_entry
 from gridloom.platform.identity.permissions import Role
 
 

@@ -6,9 +6,9 @@ from itertools import permutations
 
 from tests.platform.database.statements import Statement, gather
 
-from gridloom.platform.audit import store as audit
-from gridloom.platform.database.commit import deferred_rows
-from gridloom.platform.events import store as events
+from gridloom.platform.audit import recording as audit
+from gridloom.platform.database import commit
+from gridloom.platform.events import outbox as events
 from gridloom.platform.http import idempotency
 from gridloom.platform.identity.store import organisations
 from gridloom.settlements import sql as settlements
@@ -45,11 +45,9 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "platform/database/commit/insert_target.py:insert": lambda: [
-        target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}
-    ],
-    "platform/database/commit/deferred_rows.py:compose_statement": lambda: [
-        deferred_rows.compose_statement(tuple((target, 2) for target in targets))
+    "platform/database/commit.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
+    "platform/database/commit.py:compose_statement": lambda: [
+        commit.compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],

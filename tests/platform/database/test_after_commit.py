@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.platform.database.commit.after_commit import after_commit, transaction
+from gridloom.platform.database.commit import after_commit, transaction
 from gridloom.platform.database.pool import create_pool
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridloom.platform.database.arrays import decode_float8_arrays, format_float8_array, format_int_array
+from gridloom.platform.database.statement import decode_float8_arrays, format_float8_array, format_int_array
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50)
 

@@ -9,14 +9,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from gridloom.platform.database.commit.after_commit import underlying_connection
-from gridloom.platform.database.commit.deferred_rows import (
+from gridloom.platform.database.commit import (
+    InsertTarget,
     begin_deferring,
     defer_insert,
     discard_deferred,
     flush_deferred,
+    underlying_connection,
 )
-from gridloom.platform.database.commit.insert_target import InsertTarget
 from gridloom.platform.database.pool import create_pool
 
 NOTES = InsertTarget("note", [("place", "{}"), ("words", "{}::text::jsonb"), ("at", "clock_timestamp()")])

@@ -8,8 +8,7 @@ import tomllib
 from pathlib import Path
 
 import gridloom
-from gridloom.platform.database import pool
-from gridloom.platform.database.commit import after_commit
+from gridloom.platform.database import commit, pool
 
 ROOT = Path(next(iter(gridloom.__path__))).parents[1]
 REACHED = {
@@ -24,7 +23,7 @@ REACHED = {
 class TestTheDriversOwnNames:
     def test_are_no_more_than_these(self) -> None:
         """Each saves every request a task, a timer or a statement."""
-        trees = [ast.parse(Path(module.__file__ or "").read_text()) for module in (pool, after_commit)]
+        trees = [ast.parse(Path(module.__file__ or "").read_text()) for module in (pool, commit)]
         used = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert {name for name in used if re.fullmatch(r"_[a-z]\w*", name)} == REACHED
 

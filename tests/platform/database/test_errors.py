@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
-from gridloom.platform.database.commit.after_commit import after_commit, discard_callbacks, transaction
+from gridloom.platform.database.commit import after_commit, discard_callbacks, transaction
 from gridloom.platform.database.errors import DatabaseFailure, classify_error
 from gridloom.platform.database.pool import create_pool
 from gridloom.platform.http.answer.errors import problem_of

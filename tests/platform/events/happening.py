@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from gridloom.kernel.permission import Permission
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import Database, Pool
 from gridloom.platform.events.outbox import record_event
 

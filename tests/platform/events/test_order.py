@@ -12,9 +12,14 @@ from tests.platform.events.happening import data_with, number_in, record
 
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
-from gridloom.platform.database.commit.after_commit import transaction, underlying_connection
-from gridloom.platform.database.commit.deferred_rows import begin_deferring, discard_deferred, flush_deferred
-from gridloom.platform.events import store
+from gridloom.platform.database.commit import (
+    begin_deferring,
+    discard_deferred,
+    flush_deferred,
+    transaction,
+    underlying_connection,
+)
+from gridloom.platform.events import outbox, store
 from gridloom.platform.events.model import NewEvent
 from gridloom.platform.events.sequencer import Sequencer
 
@@ -127,13 +132,13 @@ class TestManyEvents:
                 asset_key=number,
                 data=data_with("auction.opened", number),
             )
-            for number in range(store.FEW + 4)
+            for number in range(outbox.FEW + 4)
         ]
         async with transaction(pool) as db:
             begin_deferring(db)
-            ids = await store.put_in_outbox(db, emitted[:1])
-            ids += await store.put_in_outbox(db, emitted[1:-1])
-            ids += await store.put_in_outbox(db, emitted[-1:])
+            ids = await outbox.put_in_outbox(db, emitted[:1])
+            ids += await outbox.put_in_outbox(db, emitted[1:-1])
+            ids += await outbox.put_in_outbox(db, emitted[-1:])
             await flush_deferred(db)
             discard_deferred(underlying_connection(db))
         rows = await pool.fetch(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from tests.platform.events.happening import record
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.listener import Listener
 from gridloom.platform.database.pool import Pool, create_pool
 from gridloom.platform.database.sealing import Seal

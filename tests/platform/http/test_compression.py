@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import zstandard
 
-from gridloom.platform.http.answer.negotiation import OFF_LOOP_FROM_BYTES, compress, compress_stream, encoding_for
+from gridloom.platform.http.answer.render import OFF_LOOP_FROM_BYTES, compress, compress_stream, encoding_for
 
 pytestmark = pytest.mark.pure
 

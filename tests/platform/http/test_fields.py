@@ -13,8 +13,7 @@ from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 from gridloom.platform.http import RequestBody, ResponseBody, to_json
 from gridloom.platform.http.decode.json_decoder import Decoder
-from gridloom.platform.http.fields import Instant, accept_instant, parameter_name, wire_name
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import Instant, accept_instant, parameter_name, view_of, wire_name
 
 pytestmark = pytest.mark.pure
 

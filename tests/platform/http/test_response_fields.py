@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, UnsetType
 
-from gridloom.platform.http.fields import ResponseBody
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import ResponseBody, view_of
 
 pytestmark = pytest.mark.pure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridloom.platform.http.connections import ServedConnections
+from gridloom.platform.http.admit import ServedConnections
 
 pytestmark = pytest.mark.pure
 

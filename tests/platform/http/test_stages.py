@@ -12,7 +12,7 @@ from tests.stand_ins import replace_for
 from gridloom.kernel.problem import NotAcceptable, TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, Share, ShareExceeded
 from gridloom.platform.http import shares
-from gridloom.platform.http.answer.negotiation import negotiate
+from gridloom.platform.http.answer.render import negotiate
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.http.decode.body import BodyBudget
 from gridloom.platform.http.shares import ShareUse, TokenBuckets

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import running
 from tests.people import NOTICE_TIMEOUT_S, PASSWORD, Person, client_of, wait_for_status
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.identity.login.throttling import buckets_of, user_bucket
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.second_factor import verification

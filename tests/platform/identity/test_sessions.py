@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from tests.people import PASSWORD, client_of, wait_for_status
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.identity.login.sessions import begin_session
 from gridloom.platform.identity.permissions import Role
 from gridloom.platform.identity.signing_key_cache import SigningKeyCache

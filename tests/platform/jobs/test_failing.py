@@ -8,7 +8,7 @@ import pytest
 from tests.platform.jobs.known import known_job
 from tests.platform.jobs.running import note, now, running, until
 
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import after_commit
 from gridloom.platform.jobs import JobRun, enqueue, run_due_platform_jobs, store
 from gridloom.platform.jobs.rules import MAX_CRASHES
 

@@ -9,7 +9,7 @@ import pytest
 from tests.platform.jobs.known import known_job
 from tests.platform.jobs.running import note, now, running
 
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import after_commit
 from gridloom.platform.jobs import JobRun, cancel, enqueue, jobs_of, store
 from gridloom.wiring import JOB_MODULES
 

@@ -12,7 +12,7 @@ import pytest
 from tests.platform.jobs.known import known_job
 from tests.platform.jobs.running import note, now, running, until
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import create_pool
 from gridloom.platform.jobs import JobRun, enqueue, store
 from gridloom.platform.jobs.attempt import mark_started

@@ -11,7 +11,7 @@ from tests.platform.events.happening import happen
 from tests.platform.webhooks.asking import set_up, until_state
 from tests.platform.webhooks.conftest import answer
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.http.application import Application
 from gridloom.platform.webhooks import store
 from gridloom.platform.webhooks.delivery_store import disable_orphans, readable_by_maker

@@ -17,7 +17,7 @@ from tests.platform.webhooks.conftest import Receiver, answer
 from tests.stand_ins import replace_for
 
 from gridloom.kernel.ids import uuid7
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.http.application import Application
 from gridloom.platform.webhooks import delivery_store, http_client, store
 

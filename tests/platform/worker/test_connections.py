@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 from tests.stand_ins import replace_for
 
-from gridloom.platform.http.connections import ServedConnections
+from gridloom.platform.http.admit import ServedConnections
 from gridloom.platform.worker import connection_reaper as module
 from gridloom.platform.worker.connection_reaper import FIRST_REQUEST_TIMEOUT_S as FIRST
 from gridloom.platform.worker.connection_reaper import KEEP_ALIVE_TIMEOUT_S as KEEP_ALIVE

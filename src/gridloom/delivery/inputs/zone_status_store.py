@@ -11,8 +11,8 @@ import numpy as np
 
 from gridloom.market_calendar import Ints
 from gridloom.platform.database.clock import platform_now
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import compose
 
 ARRAY_HEAD_BYTES: Final = 20
 

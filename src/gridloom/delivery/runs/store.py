@@ -14,10 +14,9 @@ from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.planning.drift import NoonDrift
 from gridloom.kernel.copying import field_names_of
 from gridloom.market_calendar import Floats
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 

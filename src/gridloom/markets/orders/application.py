@@ -13,7 +13,7 @@ from gridloom.markets.orders.model import Order, OrderProblem
 from gridloom.platform.database.pool import Database
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
-from gridloom.virtual_assets.schedule.change.context_store import lock_with_context
+from gridloom.virtual_assets.schedule.change.store import lock_with_context
 from gridloom.virtual_assets.schedule.points import SchedulePoints
 from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw

@@ -14,7 +14,7 @@ import asyncpg
 from gridloom.monitoring.ingest.ingest import Stored, append_received, store_received
 from gridloom.monitoring.model import Received
 from gridloom.monitoring.store import heads
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import Pool, create_pool, prepare_connection
 from gridloom.platform.http import Request
 

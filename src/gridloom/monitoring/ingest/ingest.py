@@ -24,7 +24,7 @@ from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS
 from gridloom.monitoring.segments import SegmentColumns
 from gridloom.monitoring.store import bodies, heads
 from gridloom.monitoring.store import compaction as compaction_store
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import after_commit
 from gridloom.platform.database.pool import Database
 
 MANY_BODIES: Final = 200

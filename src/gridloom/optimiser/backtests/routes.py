@@ -38,8 +38,7 @@ from gridloom.platform.http import (
     Stream,
     operation,
 )
-from gridloom.platform.http.fields import accept_day, accept_instant
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import accept_day, accept_instant, view_of
 from gridloom.platform.http.tables import stream_table
 from gridloom.platform.jobs import admit_job
 

@@ -11,7 +11,7 @@ from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MAX_DAYS_AHEAD, Forecast, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http import Request
 from gridloom.reference_prices.model import PublishedPrice

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from gridloom.kernel.ids import uuid7
 from gridloom.platform.audit.model import ANONYMOUS, Actor, NewAuditRecord
-from gridloom.platform.audit.store import insert_entry
+from gridloom.platform.database.commit import InsertTarget, defer_insert
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.http.request import Request
@@ -55,3 +56,33 @@ def _make_entry(request: Request, actor: Actor, status: int, details: dict[str, 
         request_id=request.request_id,
         details=details,
     )
+
+
+_COLUMNS = """organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource,
+  status, address, request_id, details"""
+ENTRY = f"audit_log ({_COLUMNS})"
+"""Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
+ENTRIES = InsertTarget.of_columns("audit_log", _COLUMNS)
+
+
+def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
+    return (
+        entry.actor.organisation_id,
+        uuid7(),
+        entry.subject_organisation_id,
+        entry.actor.id,
+        entry.actor.kind,
+        entry.actor.name,
+        entry.action,
+        entry.method,
+        entry.resource,
+        entry.status,
+        entry.address,
+        entry.request_id,
+        entry.details,
+    )
+
+
+async def insert_entry(db: Database, entry: NewAuditRecord) -> None:
+    """Together with what else the transaction writes last."""
+    await defer_insert(db, ENTRIES, entry_row(entry))

@@ -27,8 +27,7 @@ from gridloom.platform.http import (
     operation,
     to_json,
 )
-from gridloom.platform.http.fields import parameter_error
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import parameter_error, view_of
 from gridloom.platform.http.tables import stream_table
 
 TAG = "Audit"

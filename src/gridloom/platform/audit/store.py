@@ -1,4 +1,4 @@
-"""The audit log in the database: inserts and reads, for there is nothing else one may do with it."""
+"""The audit log as it is read from the database."""
 
 from __future__ import annotations
 
@@ -6,43 +6,10 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.kernel.ids import uuid7
 from gridloom.platform.audit.model import NIL_ID, SEALED_ACTIONS, Actor, AuditFilter, AuditRecord, NewAuditRecord
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.pool import Database, Pool
+from gridloom.platform.database.pool import Pool
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement
-
-_COLUMNS = """organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource,
-  status, address, request_id, details"""
-ENTRY = f"audit_log ({_COLUMNS})"
-"""Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
-ENTRIES = InsertTarget.of_columns("audit_log", _COLUMNS)
-
-
-def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
-    return (
-        entry.actor.organisation_id,
-        uuid7(),
-        entry.subject_organisation_id,
-        entry.actor.id,
-        entry.actor.kind,
-        entry.actor.name,
-        entry.action,
-        entry.method,
-        entry.resource,
-        entry.status,
-        entry.address,
-        entry.request_id,
-        entry.details,
-    )
-
-
-async def insert_entry(db: Database, entry: NewAuditRecord) -> None:
-    """Together with what else the transaction writes last."""
-    await defer_insert(db, ENTRIES, entry_row(entry))
-
 
 _LIST = NamedStatement("""
 select a.sequence, a.id, a.occurred_at, a.organisation_id, a.subject_organisation_id, a.actor_id,

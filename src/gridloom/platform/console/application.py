@@ -18,8 +18,7 @@ from gridloom.platform.console.sign_in_refusal import SINGLE_SIGN_ON_PATHS, answ
 from gridloom.platform.guide.pages import HOME as GUIDE
 from gridloom.platform.guide.pages import TEXT_INDEX, GuidePages
 from gridloom.platform.http.answer.errors import problem_of
-from gridloom.platform.http.answer.negotiation import negotiate
-from gridloom.platform.http.answer.render import EncodedResponse, render_problem
+from gridloom.platform.http.answer.render import EncodedResponse, negotiate, render_problem
 from gridloom.platform.http.answer.sending import send_response
 from gridloom.platform.http.application import Application
 from gridloom.platform.http.request import Receive, Scope, Send

@@ -19,7 +19,7 @@ from gridloom.kernel.problem import NotFound
 from gridloom.platform.audit.model import NIL_ID, Actor
 from gridloom.platform.audit.recording import record_denied
 from gridloom.platform.console.routes import begin_cookie
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.sealing import Sealing
 from gridloom.platform.http import HTML, PUBLIC, Content, QueryParameters, Request, RequestBody, Response, operation

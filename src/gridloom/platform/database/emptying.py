@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from gridloom.platform.database.citus import PLACEMENT_OF, Placement, TableKind
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Connection
+from gridloom.platform.database.statement import compose
 
 MAX_S: Final = 600
 

@@ -1,15 +1,24 @@
-"""SQL whose parameters have names, for statements with many of them."""
+"""SQL that shares parts, SQL whose parameters have names, and parameters that are long arrays of numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import asyncpg
+import numpy as np
+import orjson
+from numpy.typing import NDArray
 
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
+
+
+def compose(template: str, **parts: str | int) -> str:
+    """The template with its `{parts}` filled in. Constants of the code alone: what a request says is a parameter."""
+    return template.format(**parts)
+
 
 # Not the second colon of a cast, and not the colon of a slice, which has spaces around it.
 _NAME: Final = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
@@ -61,3 +70,31 @@ class NamedStatement:
         row = await db.fetchrow(self.text, *self.arguments(values, source))
         assert row is not None, "the statement gives a row"
         return row
+
+
+# --- long arrays of numbers: the driver would look at each by itself, which costs more than all else done with it ----
+
+
+def format_float8_array(numbers: NDArray[np.float64]) -> str:
+    """Numbers as PostgreSQL writes an array, for `::float8[]` behind a parameter of text; exact."""
+    if numbers.size == 1:
+        return f"{{{numbers.item()!r}}}"
+    return f"{{{orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()}}}"
+
+
+def format_int_array(numbers: Sequence[int]) -> str:
+    """The same for `::int[]`."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def decode_float8_arrays(packed: bytes | None, width: int) -> NDArray[np.float64]:
+    """Rows of so many numbers each, from `string_agg(array_send(…), ''::bytea)` over arrays `float8[]`; exact."""
+    arrays = np.frombuffer(packed or b"", _sent_array(width))
+    return arrays["items"]["number"].astype(np.float64)
+
+
+@cache
+def _sent_array(width: int) -> np.dtype[np.void]:
+    """How PostgreSQL sends an array of one dimension: dimensions, flags, type, length, lower bound; then each number
+    behind its size in bytes."""
+    return np.dtype([("head", ">i4", 5), ("items", [("size", ">i4"), ("number", ">f8")], width)])

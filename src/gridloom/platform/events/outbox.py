@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, cast
 from uuid import UUID
 
+from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import InsertTarget, after_commit, defer_insert, flush_deferred
 from gridloom.platform.database.pool import Database
 from gridloom.platform.events import store
 from gridloom.platform.events.model import NewEvent
-from gridloom.platform.events.types import EVENT_TYPES, is_as_declared
+from gridloom.platform.events.types import EVENT_FIELDS, EVENT_TYPES
+from gridloom.platform.http import to_json
+
+FEW: Final = 3
+"""Events at once that are written along with the rest of their transaction's last rows."""
 
 _listeners: dict[Callable[[], None], asyncio.AbstractEventLoop] = {}
 
@@ -49,14 +54,15 @@ async def record_events(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
     """Many at once, in this order."""
     for event in events:
         check_declared(event)
-    ids = await store.put_in_outbox(db, events)
+    ids = await put_in_outbox(db, events)
     after_commit(db, notify_listeners)
     return ids
 
 
 def check_declared(event: NewEvent) -> None:
     assert event.type in EVENT_TYPES, f"{event.type} is not in events/types.py"
-    assert is_as_declared(event.type, event.data), (
+    needed, known = EVENT_FIELDS[event.type]
+    assert needed <= event.data.keys() <= known, (
         f"events/types.py declares other fields for {event.type} than {sorted(event.data)}"
     )
 
@@ -78,3 +84,40 @@ def notify_listeners() -> None:
             callback()
         else:  # of a service in another thread
             loop.call_soon_threadsafe(callback)
+
+
+_COLUMNS = (
+    ("event_id", "{}"),
+    ("type", "{}"),
+    ("organisation_id", "{}"),
+    ("subject", "{}"),
+    ("permission", "{}"),
+    ("asset_key", "{}"),
+    ("data", "{}::text::jsonb"),
+    ("time", "platform_now()"),
+)
+OUTBOX = f"event_outbox ({', '.join(name for name, _ in _COLUMNS)})"
+"""Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
+OUTBOX_ROWS = InsertTarget("event_outbox", _COLUMNS)
+
+
+def outbox_row(event: NewEvent) -> tuple[object, ...]:
+    return (
+        uuid7(),
+        event.type,
+        event.organisation_id,
+        event.subject,
+        event.permission,
+        event.asset_key,
+        to_json(event.data).decode(),
+    )
+
+
+async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+    """A few together with what else the transaction writes last; many by a statement of their own."""
+    if len(events) <= FEW:  # by far the most
+        rows = [outbox_row(event) for event in events]
+        await defer_insert(db, OUTBOX_ROWS, *rows)
+        return [cast(UUID, row[0]) for row in rows]
+    await flush_deferred(db)  # events keep the order in which they were emitted
+    return await store.insert_events(db, events)

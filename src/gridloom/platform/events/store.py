@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import msgspec
 
 from gridloom.kernel.ids import uuid7
-from gridloom.platform.database.commit.deferred_rows import defer_insert, flush_deferred
-from gridloom.platform.database.commit.insert_target import InsertTarget
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import is_distributed
 from gridloom.platform.database.rows import read_row
+from gridloom.platform.database.statement import compose
 from gridloom.platform.events.framing import frame
 from gridloom.platform.events.model import Event, NewEvent, SequencedEvent
 from gridloom.platform.events.types import OPERATOR_TYPES
@@ -25,64 +23,27 @@ if TYPE_CHECKING:
 
     from gridloom.platform.database.pool import Database
 
-FEW: Final = 3
-"""Events at once that are written along with the rest of their transaction's last rows."""
 MAX_SEQUENCED_BY_READER: Final = 25
 """Of a distributed database: as many, if each has a reader of its own, cost there what one statement for all does."""
 CHANNEL = "gridloom_event"
 """Says `<organisation>:<last sequence>` for each order that grew, or `*` for too many to list."""
 
 
-_COLUMNS = (
-    ("event_id", "{}"),
-    ("type", "{}"),
-    ("organisation_id", "{}"),
-    ("subject", "{}"),
-    ("permission", "{}"),
-    ("asset_key", "{}"),
-    ("data", "{}::text::jsonb"),
-    ("time", "platform_now()"),
-)
-OUTBOX = f"event_outbox ({', '.join(name for name, _ in _COLUMNS)})"
-"""Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
-OUTBOX_ROWS = InsertTarget("event_outbox", _COLUMNS)
-
-
-def outbox_row(event: NewEvent) -> tuple[object, ...]:
-    return (
-        uuid7(),
-        event.type,
-        event.organisation_id,
-        event.subject,
-        event.permission,
-        event.asset_key,
-        to_json(event.data).decode(),
-    )
-
-
-async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
-    """A few together with what else the transaction writes last; many by a statement of their own."""
-    if len(events) <= FEW:  # by far the most
-        rows = [outbox_row(event) for event in events]
-        await defer_insert(db, OUTBOX_ROWS, *rows)
-        return [cast(UUID, row[0]) for row in rows]
-    await flush_deferred(db)  # events keep the order in which they were emitted
+async def insert_events(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+    """Put many events into the outbox by a statement of their own; their ids."""
     ids = [uuid7() for _ in events]
     # One document: the driver takes longer to encode an array for each column.
     listed = [{"event_id": id, **msgspec.structs.asdict(event)} for id, event in zip(ids, events, strict=True)]
     await db.execute(
-        compose(
-            """
-            insert into {outbox}
-            select event_id, type, organisation_id, subject, permission, asset_key, data, (select platform_now())
-            from rows from (jsonb_to_recordset($1::text::jsonb) as (
-                event_id uuid, type text, organisation_id uuid, subject text, permission text, asset_key int, data jsonb
-              )) with ordinality
-              as emitted (event_id, type, organisation_id, subject, permission, asset_key, data, place)
-            order by place
-            """,
-            outbox=OUTBOX,
-        ),
+        """
+        insert into event_outbox (event_id, type, organisation_id, subject, permission, asset_key, data, time)
+        select event_id, type, organisation_id, subject, permission, asset_key, data, (select platform_now())
+        from rows from (jsonb_to_recordset($1::text::jsonb) as (
+            event_id uuid, type text, organisation_id uuid, subject text, permission text, asset_key int, data jsonb
+          )) with ordinality
+          as emitted (event_id, type, organisation_id, subject, permission, asset_key, data, place)
+        order by place
+        """,
         to_json(listed).decode(),
     )
     return ids

@@ -472,10 +472,5 @@ _TYPES = (
 
 EVENT_TYPES: Mapping[str, EventType] = MappingProxyType({kind.name: kind for kind in _TYPES})
 OPERATOR_TYPES: tuple[str, ...] = tuple(kind.name for kind in _TYPES if kind.operator_reads)
-_FIELDS = {kind.name: (kind.required_fields, kind.fields) for kind in _TYPES}
-
-
-def is_as_declared(type: str, data: Mapping[str, object]) -> bool:
-    """Whether the data has the fields that its type declares: all that are needed, none that is unknown."""
-    needed, known = _FIELDS[type]
-    return needed <= data.keys() <= known
+EVENT_FIELDS = {kind.name: (kind.required_fields, kind.fields) for kind in _TYPES}
+"""The fields that the data of each type needs, and all that it may have."""

@@ -8,8 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from gridloom.kernel.problem import NotFound
-from gridloom.platform.http.answer.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
-from gridloom.platform.http.answer.render import EncodedResponse
+from gridloom.platform.http.answer.render import COMPRESS_FROM_BYTES, EncodedResponse, compress, encoding_for
 
 BUILT = Path(str(files("gridloom.platform.guide"))) / "static"
 HOME = "/docs/guide/"

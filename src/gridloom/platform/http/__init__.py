@@ -8,6 +8,7 @@ from gridloom.platform.http.fields import (
     RequestBody,
     ResponseBody,
     Text,
+    given_fields,
     pattern_meta,
     to_json,
 )

@@ -24,16 +24,14 @@ from gridloom.platform.database.replicas import Replicas
 from gridloom.platform.http.admit import (
     Authenticator,
     RejectAllAuthenticator,
+    ServedConnections,
     TrustedProxies,
     admit,
     reject_outside_key_assets,
 )
 from gridloom.platform.http.answer.errors import log_error, problem_of, report_broken_stream
-from gridloom.platform.http.answer.negotiation import negotiate
-from gridloom.platform.http.answer.render import EncodedResponse, prefetch_first_chunk, render_problem
-from gridloom.platform.http.answer.sending import send_response
-from gridloom.platform.http.answer.unread import UnreadAnswers
-from gridloom.platform.http.connections import ServedConnections
+from gridloom.platform.http.answer.render import EncodedResponse, negotiate, prefetch_first_chunk, render_problem
+from gridloom.platform.http.answer.sending import UnreadAnswers, send_response
 from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_content_type, receive_body, unpack_body
 from gridloom.platform.http.decode.parameters import asks_for_excel, parameter_decoder_of, parse_parameter, split_query
 from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher

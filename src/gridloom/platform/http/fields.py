@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -144,6 +144,11 @@ class QueryParameters(msgspec.Struct, kw_only=True, rename=parameter_name):
     """The query of an operation; a tuple is a comma-separated list."""
 
 
+def given_fields(body: RequestBody) -> dict[str, Any]:
+    """The fields that a change names, under their names here; those that it leaves out stay as they were."""
+    return {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not msgspec.UNSET}
+
+
 # --- where an error lies -------------------------------------------------------------------------------------------
 
 
@@ -172,3 +177,26 @@ def to_json(value: Any) -> bytes:
 def _to_milliseconds(found: re.Match[bytes]) -> bytes:
     is_instant = _UP_TO_THE_SECOND.fullmatch(found.string, max(0, found.start() - 20), found.start())
     return found[1] + b'Z"' if is_instant else found[0]
+
+
+V = TypeVar("V", bound=ResponseBody)
+_UNIT: Final = re.compile(r"_(kwh?|mwh?|eur|eur_mwh?)$")
+
+
+def view_of(kind: type[V], value: object, /, **computed: Any) -> V:
+    """The response with the fields of a value, named without their units (`price_eur` is shown as `price`), but for
+    those that are computed. A field that may be left out is left out where it is None."""
+    shown = {
+        name: found
+        for name, attribute, is_optional in _match_fields(kind, type(value))  # type: ignore[arg-type]
+        if name not in computed and ((found := getattr(value, attribute)) is not None or not is_optional)
+    }
+    return kind(**shown, **computed)
+
+
+@cache
+def _match_fields(kind: type[ResponseBody], value_type: Any) -> list[tuple[str, str, bool]]:
+    names = getattr(value_type, "__struct_fields__", None) or value_type.__dataclass_fields__
+    attributes = {_UNIT.sub("", name): name for name in names}
+    fields = [field for field in msgspec.structs.fields(kind) if field.name in attributes]
+    return [(field.name, attributes[field.name], field.default is msgspec.UNSET) for field in fields]

@@ -13,8 +13,7 @@ import orjson
 from cryptography.fernet import Fernet
 
 from gridloom.kernel.problem import BadRequest, IdempotencyInProgress, IdempotencyKeyReused
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget
+from gridloom.platform.database.commit import InsertTarget, defer_insert
 from gridloom.platform.database.pool import Database
 
 RETENTION = timedelta(hours=24)

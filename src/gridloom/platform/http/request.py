@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import asyncpg
 
 from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
-from gridloom.platform.database.commit.after_commit import discard_callbacks, run_callbacks, underlying_connection
-from gridloom.platform.database.commit.deferred_rows import (
+from gridloom.platform.database.commit import (
     begin_deferring,
+    discard_callbacks,
     discard_deferred,
     flush_deferred,
+    run_callbacks,
+    underlying_connection,
 )
 from gridloom.platform.database.errors import DATABASE_ERRORS
 from gridloom.platform.database.pool import Database, acquire

@@ -11,7 +11,7 @@ from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, NotFound, TooManyRequests
 from gridloom.kernel.shares import Share, ShareLimits
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import after_commit
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http import Page, Paging, Request, Response, operation
 from gridloom.platform.http.shares import ShareUse

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
-from gridloom.platform.database.commit.after_commit import after_commit
+from gridloom.platform.database.commit import after_commit
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http.caller import Caller
 from gridloom.platform.identity.login.throttling import Bucket, hash_subject

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
 from gridloom.platform.database.clock import real_now
-from gridloom.platform.http import SIGNED_IN, Page, Paging, Request, Response, operation
+from gridloom.platform.http import SIGNED_IN, Page, Paging, Request, Response, given_fields, operation
 from gridloom.platform.identity import views
 from gridloom.platform.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.platform.identity.mail import Mailer
@@ -196,7 +196,7 @@ async def _reject_losing_last_admin(request: Request, member: Member) -> None:
 
 
 def _apply_change(organisation: Organisation, body: OrganisationChange) -> Organisation:
-    changes = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    changes = given_fields(body)
     if body.allowed_networks is not UNSET:
         changes["allowed_networks"] = tuple(parse_networks(body.allowed_networks, "/allowedNetworks"))
     if body.telemetry_quota is not UNSET:

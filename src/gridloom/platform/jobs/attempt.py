@@ -14,7 +14,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from gridloom.kernel.copying import copy_fields
-from gridloom.platform.database.commit.after_commit import discard_callbacks
+from gridloom.platform.database.commit import discard_callbacks
 from gridloom.platform.jobs import store
 from gridloom.platform.jobs.declare import KINDS, JobRun
 from gridloom.platform.jobs.rules import MAX_CRASHES, pause_after, pause_after_death

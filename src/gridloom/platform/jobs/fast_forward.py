@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.jobs import store
 from gridloom.platform.jobs.attempt import mark_started, run_claimed
 from gridloom.platform.jobs.declare import KINDS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.jobs import store
 from gridloom.platform.jobs.attempt import mark_started, run_claimed
 from gridloom.platform.jobs.declare import KINDS

@@ -9,7 +9,7 @@ from prometheus_client import Counter
 
 from gridloom.kernel.permission import Permission
 from gridloom.platform.database.clock import real_now
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.sealing import Seal, SecretUnreadable
 from gridloom.platform.events.outbox import record_event
 from gridloom.platform.http import CLOUD_EVENTS, JSON

@@ -11,9 +11,8 @@ from uuid import UUID
 import msgspec
 
 from gridloom.kernel.ids import uuid7
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.platform.events.model import Event, to_cloud_event
 from gridloom.platform.events.store import IS_READABLE, wait_for_sequencer
 from gridloom.platform.http import to_json

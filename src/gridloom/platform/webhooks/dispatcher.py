@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from gridloom.kernel.tasks import cancel_and_wait
-from gridloom.platform.database.commit.after_commit import transaction
+from gridloom.platform.database.commit import transaction
 from gridloom.platform.database.sealing import Seal
 from gridloom.platform.events.store import CHANNEL as EVENTS
 from gridloom.platform.identity.store.revocations import CHANNEL as RIGHTS_CHANGED

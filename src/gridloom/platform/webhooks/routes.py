@@ -15,7 +15,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
 from gridloom.platform.database.sealing import Sealing
 from gridloom.platform.events.types import EVENT_TYPES
-from gridloom.platform.http import Page, Paging, Request, Response, operation
+from gridloom.platform.http import Page, Paging, Request, Response, given_fields, operation
 from gridloom.platform.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.platform.webhooks import store
 from gridloom.platform.webhooks.model import (
@@ -113,7 +113,7 @@ async def update_webhook(request: Request, webhook_id: UUID, body: WebhookChange
     """
     stored = await _read_existing_webhook(request, webhook_id, to_change=True)
     request.check_if_match(_make_etag(stored))
-    changes = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    changes = given_fields(body)
     if body.types is not UNSET:
         _check_types(body.types)
         changes["types"] = _drop_repeated_types(body.types)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from gridloom.platform.database.clock import real_now
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.platform.events.store import IS_READABLE, last_sequences
 from gridloom.platform.webhooks.model import Attempt, Delivery, DeliveryState, Webhook, WebhookFormat
 

@@ -26,7 +26,7 @@ import structlog
 from prometheus_client import Counter as Count
 
 from gridloom.kernel.networks import network_of
-from gridloom.platform.http.connections import Peer, ServedConnections, peer_of
+from gridloom.platform.http.admit import Peer, ServedConnections, peer_of
 
 log = structlog.get_logger("gridloom.platform.http")
 

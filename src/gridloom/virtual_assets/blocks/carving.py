@@ -27,9 +27,9 @@ from gridloom.virtual_assets.blocks.rules import (
 from gridloom.virtual_assets.energy.trajectory import reserved_kwh, tolerance_kwh
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
 from gridloom.virtual_assets.rules import first_open_period
+from gridloom.virtual_assets.schedule.change.apply import emit_updated
 from gridloom.virtual_assets.schedule.change.draft import draft_change
-from gridloom.virtual_assets.schedule.change.version_store import write_version
-from gridloom.virtual_assets.schedule.notifications import emit_updated
+from gridloom.virtual_assets.schedule.change.store import write_version
 from gridloom.virtual_assets.schedule.projection_loading import load_projection
 from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range

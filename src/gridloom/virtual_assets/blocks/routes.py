@@ -52,7 +52,7 @@ from gridloom.virtual_assets.blocks.views import (
 from gridloom.virtual_assets.model import Block, LockedAsset, VirtualAsset
 from gridloom.virtual_assets.rules import check_window, requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_schedule
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
+from gridloom.virtual_assets.schedule.change.store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import NewSchedule, ResponseWindowQuery, points_of
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,

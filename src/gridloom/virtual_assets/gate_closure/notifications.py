@@ -26,7 +26,7 @@ from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
 from gridloom.virtual_assets.backing.store import read_assets_backed_by, read_keys
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
-from gridloom.virtual_assets.schedule.notifications import READ
+from gridloom.virtual_assets.schedule.change.apply import READ
 from gridloom.virtual_assets.schedule.projection_input import seal_reach
 from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_period, load_projection
 

@@ -26,9 +26,9 @@ from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.rules import first_open_period
+from gridloom.virtual_assets.schedule.change.apply import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 from gridloom.virtual_assets.schedule.change.draft import draft_change
-from gridloom.virtual_assets.schedule.change.version_store import write_version
-from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
+from gridloom.virtual_assets.schedule.change.store import write_version
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.schedule.projection_loading import adjustments_of
 from gridloom.virtual_assets.schedule.store import LaneChange

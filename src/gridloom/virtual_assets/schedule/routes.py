@@ -26,7 +26,7 @@ from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.model import LockedAsset
 from gridloom.virtual_assets.rules import requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_asset_schedule
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
+from gridloom.virtual_assets.schedule.change.store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import NewSchedule, ResponseWindowQuery, points_of
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable, linking_repair
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw

@@ -16,9 +16,9 @@ from gridloom.market_calendar import (
     first_period_of_utc_day,
     utc_days_of,
 )
-from gridloom.platform.database.arrays import decode_float8_arrays
 from gridloom.platform.database.keyed import fetch_by_keys
 from gridloom.platform.database.pool import Database
+from gridloom.platform.database.statement import decode_float8_arrays
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 

@@ -13,8 +13,7 @@ from msgspec import structs
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.platform.http import JSON, ResponseBody, Stream
-from gridloom.platform.http.fields import to_json
-from gridloom.platform.http.response_fields import view_of
+from gridloom.platform.http.fields import to_json, view_of
 from gridloom.platform.http.tables import points_json
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance

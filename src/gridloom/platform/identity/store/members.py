@@ -10,10 +10,9 @@ import asyncpg
 
 from gridloom.kernel.ids import UserID
 from gridloom.kernel.networks import parse_network
-from gridloom.platform.database.composition import compose
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
-from gridloom.platform.database.statement import NamedStatement
+from gridloom.platform.database.statement import NamedStatement, compose
 from gridloom.platform.identity.model import Account, Member
 from gridloom.platform.identity.permissions import OrganisationKind, Role
 from gridloom.platform.identity.store.revocations import member_subject, notify_revoked

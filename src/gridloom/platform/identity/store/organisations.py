@@ -9,8 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.kernel.problem import NotFound
-from gridloom.platform.database.commit.deferred_rows import defer_insert
-from gridloom.platform.database.commit.insert_target import InsertTarget
+from gridloom.platform.database.commit import InsertTarget, defer_insert
 from gridloom.platform.database.pool import Database
 from gridloom.platform.database.rows import read_row
 from gridloom.platform.database.statement import NamedStatement

@@ -1,30 +1,41 @@
-"""Changing the schedules of a virtual asset, all or nothing, under the lock of its row."""
+"""Changing the schedules of a virtual asset, all or nothing, under the lock of its row; the event and the revalidation
+job that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 
 from gridloom.kernel.ids import BlockID
+from gridloom.kernel.market_time import period_start
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
-from gridloom.market_calendar import PERIODS_PER_DAY, first_period_of_utc_day
+from gridloom.market_calendar import PERIODS_PER_DAY, first_period_of_utc_day, format_period
 from gridloom.platform.database.pool import Database
+from gridloom.platform.events.outbox import record_event
 from gridloom.platform.http import Request
 from gridloom.platform.identity.authorization import authorize_organisation
+from gridloom.platform.jobs import enqueue
 from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S, asset_lock
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
-from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import (
+    Adjustment,
+    Author,
+    Block,
+    LockedAsset,
+    LockedAssetKey,
+    VersionKind,
+    VirtualAsset,
+)
 from gridloom.virtual_assets.rules import first_open_period
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext, lock_with_context
 from gridloom.virtual_assets.schedule.change.draft import Draft, draft_from
+from gridloom.virtual_assets.schedule.change.store import ScheduleContext, lock_with_context, write_version
 from gridloom.virtual_assets.schedule.change.validation import validate_change
-from gridloom.virtual_assets.schedule.change.version_store import write_version
-from gridloom.virtual_assets.schedule.notifications import emit_updated, enqueue_revalidation
 from gridloom.virtual_assets.schedule.points import (
     NewSchedule,
     SchedulePoints,
@@ -184,3 +195,45 @@ async def _write_with_events(
         await emit_updated(db, asset, update.block_id, update.first, update.end, update.periods, next_version)
     block_id = metadata.block.id if metadata.block else None
     return await write_version(db, asset, draft, VersionKind.SCHEDULE, metadata.author, block_id, now)
+
+
+READ = Permission.READ_VIRTUAL_ASSETS
+
+
+async def emit_updated(
+    db: Database, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+) -> None:
+    """`periods` of the periods [first, end) were set."""
+    await record_event(
+        db,
+        type="schedule.updated",
+        organisation_id=asset.organisation_id,
+        subject=f"virtual-assets/{asset.id}",
+        permission=READ,
+        asset_key=asset.key,
+        data={
+            "blockID": block_id,
+            "start": format_period(first),
+            "end": format_period(end),
+            "periods": periods,
+            "version": version,
+        },
+    )
+
+
+CLOSE_GATE: Final = "virtual-assets.close-gate"
+"""Job, keyed by a virtual asset's key: revalidates the periods whose gates have closed."""
+
+
+async def enqueue_revalidation(db: Database, asset: LockedAsset | LockedAssetKey, due: datetime) -> None:
+    """Revalidate all gates that close from `due` on, and earlier ones that a pending job covers.
+
+    The asset must be locked, because a running revalidation could otherwise reschedule over it.
+    """
+    await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform", keep_earlier_due=True)
+
+
+async def reschedule_revalidation(db: Database, asset: LockedAsset, period: int) -> None:
+    """For the revalidation itself: the next one is due when the gate of this period closes."""
+    due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
+    await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")

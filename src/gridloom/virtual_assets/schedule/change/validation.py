@@ -18,8 +18,8 @@ from gridloom.virtual_assets.energy.trajectory import (
     may_exceed_cycles,
 )
 from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
+from gridloom.virtual_assets.schedule.change.store import ScheduleContext
 from gridloom.virtual_assets.schedule.projection_input import hold_back, load_projection_input
 from gridloom.virtual_assets.schedule.projection_loading import (
     first_cuttable_period,
