@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,16 @@ class TestStrategies:
             assert offers.count(None) / len(days) == pytest.approx(strategy.absence, abs=0.07), slug
 
     def test_pay_tolls_that_differ_by_contract(self):
-        market_data = MarketData(lambda _: 1)
-        tolls = {zone: annual_toll(market_data, zone, date(2026, 5, 1)) for zone in ZONES}
+        tolls = {zone: annual_toll(MarketData(lambda _: 1), zone, date(2026, 5, 1)) for zone in ZONES}
         assert len(set(tolls.values())) == len(ZONES)
-        assert 80_000 <= min(tolls.values()) <= max(tolls.values()) <= 150_000
+
+    @pytest.mark.parametrize("first", [date(2026, 10, 20), date(2026, 5, 1)], ids=["autumn", "spring"])
+    @pytest.mark.parametrize("seed", range(1, 6))
+    def test_pay_what_batteries_earn_with_reserves_and_trades(self, seed: int, first: date):
+        """EUR a megawatt and year, over a month."""
+        market_data = MarketData(lambda _: seed)
+        tolls = [annual_toll(market_data, zone, first + timedelta(days=ahead)) for zone in ZONES for ahead in (0, 14)]
+        assert 80_000 <= np.median(tolls) <= 150_000
 
 
 class TestABid:

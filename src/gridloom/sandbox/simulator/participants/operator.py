@@ -116,7 +116,8 @@ async def _offer_auction(context: StepContext, today: date, zone: str) -> None:
 
 
 async def renew_tolls(context: StepContext, first: date) -> None:
-    """Virtual batteries for a fortnight, at a toll that their holder pays to the owners."""
+    """Virtual batteries for a fortnight, at a toll that their holder pays to the owners: of the batteries that are said to
+    work all the while."""
     await asyncio.gather(*(_agree_toll(context, first, zone) for zone in ZONES))
     context.memory.holdings.sort(key=lambda one: (one.start, one.end, one.zone))
 
@@ -124,12 +125,16 @@ async def renew_tolls(context: StepContext, first: date) -> None:
 async def _agree_toll(context: StepContext, first: date, zone: str) -> None:
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
-    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries_in(zone), TOLLED_SHARE)
+    window = Window(start, end)
+    batteries = [one for one in batteries_in(zone) if context.memory.available_share(one.slug, window) == 1]
+    if not batteries:
+        return
+    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries, TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": context.memory.portfolios[holder],
-        **_describe_battery(Window(start, end), zone, power_kw, energy_kwh),
-        "backing": _list_backing(context, batteries_in(zone)),
+        **_describe_battery(window, zone, power_kw, energy_kwh),
+        "backing": _list_backing(context, batteries),
     }
     organisation_id = context.memory.organisations[holder]
     try:

@@ -135,7 +135,7 @@ async def _plan_day(context: StepContext, holding: SimulatedHolding, day: date) 
         is_planned = any(point["power"] for block in wholesale for point in block["schedule"])
         if is_planned and holding.holder in NEWCOMERS and not context.is_past:
             return None
-        start = 0.5 if holding.start >= window.start else await _read_charge(session, asset, window.start)
+        start = await read_charge(session, holding, window.start)
         power = await asyncio.to_thread(_choose_powers, context, holding, day, wholesale, start)
         schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
         answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
@@ -146,8 +146,11 @@ async def _plan_day(context: StepContext, holding: SimulatedHolding, day: date) 
     return power
 
 
-async def _read_charge(session: ApiSession, asset: str, instant: datetime) -> float:
-    """The projected state of charge at an instant, as a ratio."""
+async def read_charge(session: ApiSession, holding: SimulatedHolding, instant: datetime) -> float:
+    """The projected state of charge at an instant, as a ratio; a virtual battery begins half full."""
+    if holding.start >= instant:
+        return 0.5
+    asset = f"/organisations/{session.organisation_id}/virtual-assets/{holding.id}"
     found = await session.get(f"{asset}/state-of-charge?start={written(instant)}&end={written(instant + PERIOD)}")
     return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
 
