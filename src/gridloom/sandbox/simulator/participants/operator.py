@@ -116,13 +116,13 @@ async def _offer_auction(context: StepContext, today: date, zone: str) -> None:
 
 
 async def renew_tolls(context: StepContext, first: date) -> None:
-    """Virtual batteries for a fortnight, at a toll that their holder pays to the owners: of the batteries that are said to
-    work all the while."""
+    """Virtual batteries for a fortnight, at a toll that their holder pays to the owners."""
     await asyncio.gather(*(_agree_toll(context, first, zone) for zone in ZONES))
     context.memory.holdings.sort(key=lambda one: (one.start, one.end, one.zone))
 
 
 async def _agree_toll(context: StepContext, first: date, zone: str) -> None:
+    """Of the zone's batteries, as far as their owners have said, those that work throughout."""
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
     window = Window(start, end)
