@@ -42,6 +42,13 @@ def test_leave_batteries_available_as_real_ones_are_and_one_of_them_out_for_a_we
     assert {one.is_unsaid for one in outages if not one.planned} == {True, False}
 
 
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_keep_one_out_for_a_week_within_the_first_four_weeks_of_a_world(seed: int):
+    [long] = [one for one in live(seed, begun=FIRST) if one.kind is FailureKind.LONG]
+    assert FIRST + timedelta(days=NEW_DAYS) <= long.start.date()
+    assert long.end.date() <= FIRST + timedelta(days=DAYS)
+
+
 def test_never_fall_on_what_is_out_of_order_already():
     by_battery: dict[str, list[tuple[datetime, datetime]]] = {}
     for one in live(1, 200):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -41,3 +42,14 @@ class TestAPlan:
     @pytest.mark.parametrize("periods", [92, 96, 100])
     def test_has_as_many_periods_as_the_day(self, periods: int):
         assert len(plan_day(make_store(periods=periods), np.full(periods, 80.0)).power_kw) == periods
+
+    @pytest.mark.parametrize("start", [0.1, 0.9])
+    def test_has_what_reserves_need_as_soon_as_it_can_from_wherever_it_begins(self, start: float):
+        """After a day on which much was called; customers wait until then."""
+        needed = np.full(96, 8_000.0)
+        store = replace(make_store(), stored_kwh=needed, free_kwh=needed)
+        plan = plan_day(store, DayAhead(1).quarter_hours(date(2026, 11, 12)), start=start, delivers=np.arange(96) < 8)
+        course = course_of(store, plan.power_kw, start)
+        assert (np.abs(plan.power_kw) <= store.charge_kw + 1e-6).all()
+        assert ((course[8:] >= 8_000 - 0.1) & (course[8:] <= 12_000 + 0.1)).all()
+        assert course[-1] == pytest.approx(0.5 * store.energy_kwh, abs=0.1)

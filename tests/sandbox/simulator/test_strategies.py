@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.sandbox.simulator.economy import Month, live_month
+from tests.sandbox.simulator.recorded import Session
 
+from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.sandbox.simulator.api_session import written
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants import traders
 from gridloom.sandbox.simulator.participants.strategies import (
@@ -20,7 +23,7 @@ from gridloom.sandbox.simulator.participants.strategies import (
 )
 from gridloom.sandbox.simulator.participants.valuing import annual_toll, decide_offer
 from gridloom.sandbox.simulator.scenario import TRADERS, ZONES
-from gridloom.sandbox.simulator.state import OpenAuction, SimulatorState
+from gridloom.sandbox.simulator.state import OpenAuction, SimulatedHolding, SimulatorState
 from gridloom.sandbox.simulator.step_context import StepContext
 
 pytestmark = pytest.mark.pure
@@ -86,10 +89,16 @@ class TestStrategies:
             assert offers.count(None) / len(days) == pytest.approx(strategy.absence, abs=0.07), slug
 
     def test_pay_tolls_that_differ_by_contract(self):
-        market_data = MarketData(lambda _: 1)
-        tolls = {zone: annual_toll(market_data, zone, date(2026, 5, 1)) for zone in ZONES}
+        tolls = {zone: annual_toll(MarketData(lambda _: 1), zone, date(2026, 5, 1)) for zone in ZONES}
         assert len(set(tolls.values())) == len(ZONES)
-        assert 80_000 <= min(tolls.values()) <= max(tolls.values()) <= 150_000
+
+    @pytest.mark.parametrize("first", [date(2026, 10, 20), date(2026, 5, 1)], ids=["autumn", "spring"])
+    @pytest.mark.parametrize("seed", range(1, 6))
+    def test_pay_what_batteries_earn_with_reserves_and_trades(self, seed: int, first: date):
+        """EUR a megawatt and year, over a month."""
+        market_data = MarketData(lambda _: seed)
+        tolls = [annual_toll(market_data, zone, first + timedelta(days=ahead)) for zone in ZONES for ahead in (0, 14)]
+        assert 80_000 <= np.median(tolls) <= 150_000
 
 
 class TestABid:
@@ -119,3 +128,45 @@ class TestABid:
             is_last=False,
         )
         assert bool(placed) is bids
+
+
+class TestAPlan:
+    async def test_uses_all_power_that_is_left_for_wholesale_however_many_blocks_there_are(self):
+        """By the asset's schedule, which sums them up: of the list of its blocks a request shows a hundred."""
+        day = date(2026, 11, 12)
+        window = market_day_window(day)
+        periods = [written(window.start + n * PERIOD) for n in range(96)]
+        capacity = [{"time": at, "chargePowerCapacity": 7_000.0, "dischargePowerCapacity": 9_000.0} for at in periods]
+
+        def answer(target: str, _body: Any) -> Any:
+            if "/state-of-charge" in target:
+                return [{"time": periods[0], "stateOfChargePercentage": 20.0}]
+            return {"schedule": [{"time": at, "power": 0.0} for at in periods], "powerCapacity": capacity}
+
+        holding = SimulatedHolding(
+            "battery", "rheintal", "50Hertz", window.start - timedelta(days=9), window.end, 30_000.0, 0.95, 0.95
+        )
+        session = Session(answer, "organisation")
+        sessions: Any = {"rheintal": session}
+        memory = SimulatorState(world=1, seeds={"2026-01-01": 1}, holdings=[holding])
+        step = window.start - timedelta(hours=13)
+        await traders.plan(
+            StepContext(
+                memory,
+                MarketData(lambda _: 1),
+                sessions["rheintal"],
+                sessions,
+                step,
+                is_late=False,
+                is_past=True,
+                is_hurrying=True,
+            ),
+            day,
+        )
+        [(_, body)] = session.put_there
+        powers = [point["power"] for point in body["schedule"]]
+        assert -7_000 <= min(powers) < -5_000
+        assert 6_000 < max(powers) <= 9_000
+        assert memory.plans[day.isoformat()] == {"battery": powers}
+        stored_kwh = sum(-p * 0.95 if p < 0 else -p / 0.95 for p in powers) / 4
+        assert stored_kwh == pytest.approx(0.3 * 30_000, abs=1), "from a fifth to half full"

@@ -19,7 +19,7 @@ from gridloom.sandbox.simulator.step_context import StepContext
 NEW_DAYS: Final = 4
 """In which nothing fails: a world's batteries are new."""
 LONG_FAILURE_EVERY_DAYS: Final = 28
-"""From one to the next, so that any four weeks have one"""
+"""From one to the next, the first of them over within the world's first four weeks: any four weeks have one"""
 LONG_FAILURE: Final = timedelta(days=7)
 MAINTENANCE_NOTICE: Final = timedelta(days=3)
 UNSAID_SHARE: Final = 0.15
@@ -39,9 +39,9 @@ class FailureTerms:
 
 
 TERMS: Final[Mapping[FailureKind, FailureTerms]] = {
-    FailureKind.TRIP: FailureTerms(0.045, (1.5, 7.0), (0.5, 1.0), "A converter has tripped", "Failure of a converter"),
+    FailureKind.TRIP: FailureTerms(0.04, (1.5, 7.0), (0.5, 1.0), "A converter has tripped", "Failure of a converter"),
     FailureKind.DERATING: FailureTerms(
-        0.025, (8.0, 30.0), (0.15, 0.4), "Cooling keeps the cells within less power", "Failure of a cooling circuit"
+        0.02, (8.0, 30.0), (0.15, 0.4), "Cooling keeps the cells within less power", "Failure of a cooling circuit"
     ),
     FailureKind.MAINTENANCE: FailureTerms(
         0.02, (4.0, 7.0), (1.0, 1.0), "Yearly service of the converters", "Foreseen maintenance"
@@ -97,8 +97,9 @@ def _begin_failure(kind: FailureKind, day: date, place: float) -> datetime:
 def _draw_long_failure(context: StepContext, day: date) -> None:
     """Of one battery that works."""
     seed = context.market_data.seed_of(day)
-    shift = int(LONG_FAILURE_EVERY_DAYS * stream(seed, "long failure").uniform())
-    if (day.toordinal() + shift) % LONG_FAILURE_EVERY_DAYS:
+    chosen, begun = stream(seed, "long failure").uniform(), context.memory.begun or date.min
+    first_after = NEW_DAYS + int((LONG_FAILURE_EVERY_DAYS - NEW_DAYS - LONG_FAILURE.days) * chosen)
+    if ((day - begun).days - first_after) % LONG_FAILURE_EVERY_DAYS:
         return
     draws = stream(seed, "long failure", day.toordinal()).uniform(size=2)
     start = _begin_failure(FailureKind.LONG, day, float(draws[0]))

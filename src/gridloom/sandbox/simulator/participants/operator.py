@@ -122,14 +122,19 @@ async def renew_tolls(context: StepContext, first: date) -> None:
 
 
 async def _agree_toll(context: StepContext, first: date, zone: str) -> None:
+    """Of the zone's batteries, as far as their owners have said, those that work throughout."""
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
-    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries_in(zone), TOLLED_SHARE)
+    window = Window(start, end)
+    batteries = [one for one in batteries_in(zone) if context.memory.available_share(one.slug, window) == 1]
+    if not batteries:
+        return
+    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(batteries, TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": context.memory.portfolios[holder],
-        **_describe_battery(Window(start, end), zone, power_kw, energy_kwh),
-        "backing": _list_backing(context, batteries_in(zone)),
+        **_describe_battery(window, zone, power_kw, energy_kwh),
+        "backing": _list_backing(context, batteries),
     }
     organisation_id = context.memory.organisations[holder]
     try:

@@ -15,6 +15,9 @@ Floats = np.ndarray
 LEVELS = 40
 SPARE = 1
 """Levels at either end that a plan leaves alone: schedules are rounded, and availability may shrink a little."""
+LATE_EUR, CUSTOMER_EUR, OUTSIDE_EUR = 1e7, 1e5, 1e9
+"""What a level off the end costs a plan, a quarter-hour in which customers get nothing, and a level by which it falls
+short of what reserves need: more than anything that can be earned, so that there is a plan from wherever it begins"""
 WEAR_EUR_MWH = (6.0, 15.0, 30.0, 60.0, 120.0, 400.0)
 """The least earning of a discharged MWh beyond its cost; more and more, until the plan keeps to its cycles."""
 
@@ -78,7 +81,7 @@ def _plan_at(
     worth = prices_eur_mwh[:, None] * power / 4000 - wear_eur_mwh * np.maximum(power, 0) / 4000
     worth = np.where((moves > up[:, None]) | (-moves > down[:, None]), -np.inf, worth)
     if delivers is not None:
-        worth = np.where((delivers & (down > 0))[:, None] & (moves != -1), -np.inf, worth)
+        worth = worth - CUSTOMER_EUR * ((delivers & (down > 0))[:, None] & (moves != -1))
     least, most = (_count_levels(kwh, level_kwh, len(worth)) for kwh in (store.stored_kwh, store.free_kwh))
     choice = _best_choices(worth, moves, last, SPARE + least, LEVELS - SPARE - most)
     chosen = _follow_choices(choice, moves, first)
@@ -97,16 +100,17 @@ def _best_choices(worth: Floats, moves: Floats, last: int, least: Floats, most: 
     levels = np.arange(LEVELS + 1)
     target = levels[:, None] + moves[None, :]
     ends = np.clip(target, 0, LEVELS)
+    is_possible = target == ends
     # Ending elsewhere is worse than anything that can be earned, and worse the further off.
-    future = -1e7 * np.abs(levels - last).astype(float)
+    future = -LATE_EUR * np.abs(levels - last)
     choice = np.empty((periods, LEVELS + 1), dtype=np.intp)
     for period in range(periods - 1, -1, -1):
         if period == periods - 1 or least[period] != least[period + 1] or most[period] != most[period + 1]:
-            is_inside = (target >= min(least[period], last)) & (target <= max(most[period], last))
-        options = np.where(is_inside, worth[period] + future[ends], -np.inf)
+            low, high = min(least[period], last), max(most[period], last)
+            outside = np.maximum(np.maximum(low - levels, levels - high), 0)
+        options = np.where(is_possible, worth[period] + (future - OUTSIDE_EUR * outside)[ends], -np.inf)
         choice[period] = options.argmax(axis=1)
         future = options[levels, choice[period]]
-        future[~np.isfinite(future)] = -1e12
     return choice
 
 

@@ -17,6 +17,7 @@ from gridloom.sandbox.simulator.market.balancing import afrr_capacity_prices, bl
 from gridloom.sandbox.simulator.market.market_data import MarketData
 from gridloom.sandbox.simulator.participants.planning import Store
 from gridloom.sandbox.simulator.participants.strategies import Strategy
+from gridloom.sandbox.simulator.scenario import STORAGE_HOURS, VIRTUAL_EFFICIENCY
 from gridloom.sandbox.simulator.state import HeldReserve
 
 Floats = np.ndarray
@@ -28,6 +29,10 @@ AFRR_BID_SHARE: Final = 0.7
 RESERVED_HOURS: Final = {Stage.FCR: 0.25, Stage.AFRR: 1.0}
 """For which a reserve holds energy, or room for it"""
 LOT_MW: Final = 1
+SPARE_SHARE: Final = 0.05
+"""Of the store, which no reserve counts on"""
+BLOCKS_AT_ONCE: Final = 2
+"""Where one ends and the next begins, the store has to hold the energy of both"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +60,27 @@ def choose_all_offers(market_data: MarketData, strategy: Strategy, day: date, po
 
 
 def choose_offers(
-    market_data: MarketData, strategy: Strategy, day: date, power_mw: float, stage: Stage
+    market_data: MarketData, strategy: Strategy, day: date, power_mw: float, stage: Stage, stored: float = 0.5
 ) -> list[ReserveOffer]:
-    """By the prices of the day before, the latest that are known at the gates."""
+    """By the prices of the day before, the latest that are known at the gates, and no more than what is stored then (a
+    ratio) can serve."""
     found = []
     for one in strategy.reserves:
-        capacity_mw = int(one.share * power_mw) // LOT_MW * LOT_MW
+        share = min(one.share, _servable_share(one.direction, stored))
+        capacity_mw = max(int(share * power_mw), 0) // LOT_MW * LOT_MW
         if stage_of(one.direction) is not stage or not capacity_mw:
             continue
         block = next(block for block in blocks_of(day) if block.start_hour == one.start_hour)
         known = float(reserve_prices(market_data, day - timedelta(days=1), one.direction)[block.number])
-        share = FCR_BID_SHARE if stage is Stage.FCR else AFRR_BID_SHARE
-        found.append(ReserveOffer(block.product(one.direction), capacity_mw, round(share * known, 2)))
+        bid_share = FCR_BID_SHARE if stage is Stage.FCR else AFRR_BID_SHARE
+        found.append(ReserveOffer(block.product(one.direction), capacity_mw, round(bid_share * known, 2)))
     return found
+
+
+def _servable_share(direction: Direction, stored: float) -> float:
+    """Of its power, what a battery has the energy for, or the room."""
+    scarcer = min(stored if direction.exports else 1.0, 1.0 - stored if direction.imports else 1.0)
+    return (scarcer - SPARE_SHARE) * STORAGE_HOURS / (BLOCKS_AT_ONCE * RESERVED_HOURS[stage_of(direction)])
 
 
 def list_accepted(market_data: MarketData, day: date, offers: Iterable[ReserveOffer]) -> list[HeldReserve]:
@@ -106,12 +119,20 @@ def hold_energy(store: Store, day: date, held: Iterable[HeldReserve]) -> Store:
 
 
 def earn_reserves(market_data: MarketData, day: date, held: Iterable[HeldReserve]) -> float:
-    """EUR: capacity, and aFRR energy that is called."""
+    """EUR: capacity, and aFRR energy that is called, less what it costs to have it in store again."""
     earned = 0.0
     for one in held:
         direction, block = read_product(day, one.product)
         earned += one.capacity_mw * one.price_eur_mw_h * block.length_h
         if direction is not Direction.NEGPOS:
             called, paid = market_data.activation(day, direction), market_data.activation_prices(day, direction)
+            paid = paid + restoring_eur_mwh(market_data, day, direction)
             earned += one.capacity_mw * float(called[block.periods] @ paid[block.periods]) / 4
     return earned
+
+
+def restoring_eur_mwh(market_data: MarketData, day: date, direction: Direction) -> float:
+    """What a called MWh brings once the store is as it was, at the day's mean price: it is bought back, with what is
+    lost both ways, or sold with that loss."""
+    mean_eur_mwh, both_ways = float(market_data.day_ahead(day).mean()), VIRTUAL_EFFICIENCY**2
+    return both_ways * mean_eur_mwh if direction is Direction.NEG else -mean_eur_mwh / both_ways

@@ -12,6 +12,7 @@ from gridloom.sandbox.simulator.api_session import RequestRejected, record_rejec
 from gridloom.sandbox.simulator.participants.operator import is_whole_day
 from gridloom.sandbox.simulator.participants.reserve_offers import choose_offers
 from gridloom.sandbox.simulator.participants.strategies import STRATEGIES
+from gridloom.sandbox.simulator.participants.traders import read_charge
 from gridloom.sandbox.simulator.scenario import batteries_in
 from gridloom.sandbox.simulator.state import SimulatedHolding
 from gridloom.sandbox.simulator.step_context import StepContext
@@ -26,12 +27,15 @@ async def order_reserves(context: StepContext, day: date, stage: Stage) -> None:
 
 
 async def _place_order(context: StepContext, holding: SimulatedHolding, day: date, stage: Stage) -> None:
-    power_mw = holding.power_mw * _available_share(context, holding, day)
-    offers = choose_offers(context.market_data, STRATEGIES[holding.holder], day, power_mw, stage)
-    if not offers:
-        return
     session = context.sessions[holding.holder]
     organisation = f"/organisations/{session.organisation_id}"
+    power_mw, strategy = holding.power_mw * _available_share(context, holding, day), STRATEGIES[holding.holder]
+    if not choose_offers(context.market_data, strategy, day, power_mw, stage):
+        return
+    stored = await read_charge(session, holding, market_day_window(day).start)
+    offers = choose_offers(context.market_data, strategy, day, power_mw, stage, stored)
+    if not offers:
+        return
     reserves: list[dict[str, Any]] = [
         {"product": one.product, "capacity": 1000 * one.capacity_mw, "capacityPrice": one.price_eur_mw}
         | ({"energyPrice": AFRR_ENERGY_PRICE_EUR_MWH} if stage is Stage.AFRR else {})

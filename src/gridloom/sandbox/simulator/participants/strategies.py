@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.kernel.balancing import Direction
+from gridloom.kernel.balancing import BLOCK_START_HOURS, Direction
 from gridloom.sandbox.simulator.market.calendar import hours_of
 from gridloom.sandbox.simulator.market.intraday import IntradayAuction
 from gridloom.sandbox.simulator.market.market_data import EVEN_HANDED, Weights
@@ -64,6 +64,12 @@ class Strategy:
     """Offered every day at FCR and aFRR"""
 
 
+def _every_block(
+    direction: Direction, share: float, from_hour: int = 0, until_hour: int = 24
+) -> tuple[ReserveBlock, ...]:
+    return tuple(ReserveBlock(direction, hour, share) for hour in BLOCK_START_HOURS if from_hour <= hour < until_hour)
+
+
 SHARP: Final = Strategy(
     Weights(latest=0.45, week=0.35, same_weekday=0.2),
     averages_over=1,
@@ -76,12 +82,7 @@ SHARP: Final = Strategy(
     lot_mw=0.1,
     intraday_auction=IntradayAuction.FIRST,
     customers_hours=(2, 5),
-    reserves=(
-        ReserveBlock(Direction.NEG, 8, 0.4),
-        ReserveBlock(Direction.NEG, 12, 0.4),
-        ReserveBlock(Direction.POS, 16, 0.4),
-        ReserveBlock(Direction.POS, 20, 0.4),
-    ),
+    reserves=(*_every_block(Direction.NEG, 0.3), *_every_block(Direction.POS, 0.3)),
 )
 """Believes what happened last, takes every spread, the small ones too, keeps some of it for the day itself, and
 supplies customers who work at night."""
@@ -98,11 +99,9 @@ PATIENT: Final = Strategy(
     lot_mw=0.5,
     customers_hours=(22, 24),
     reserves=(
-        ReserveBlock(Direction.NEGPOS, 0, 0.5),
-        ReserveBlock(Direction.NEGPOS, 4, 0.5),
-        ReserveBlock(Direction.NEG, 12, 0.4),
-        ReserveBlock(Direction.POS, 16, 0.4),
-        ReserveBlock(Direction.POS, 20, 0.4),
+        *_every_block(Direction.NEGPOS, 0.5, until_hour=8),
+        *_every_block(Direction.NEG, 0.3, from_hour=8),
+        *_every_block(Direction.POS, 0.3, from_hour=8),
     ),
 )
 """Believes in the week's mean, waits for the wide spreads, has everything sold the day before, and supplies customers
@@ -121,10 +120,9 @@ CAUTIOUS: Final = Strategy(
     intraday_auction=IntradayAuction.SECOND,
     customers_hours=(12, 15),
     reserves=(
-        ReserveBlock(Direction.NEG, 0, 0.4),
-        ReserveBlock(Direction.NEG, 12, 0.4),
-        ReserveBlock(Direction.POS, 16, 0.4),
-        ReserveBlock(Direction.POS, 20, 0.4),
+        *_every_block(Direction.NEG, 0.3),
+        *_every_block(Direction.POS, 0.3, until_hour=12),
+        *_every_block(Direction.POS, 0.3, from_hour=16),
     ),
 )
 """Spares its batteries, supplies customers whose load is highest at noon, and is often away."""

@@ -128,15 +128,12 @@ async def _plan_day(context: StepContext, holding: SimulatedHolding, day: date) 
     asset = f"/organisations/{session.organisation_id}/virtual-assets/{holding.id}"
     span = f"start={written(window.start)}&end={written(window.end)}"
     try:
-        blocks = await session.get(f"{asset}/blocks?{span}")
-        wholesale = [block for block in blocks if block["market"] == "WHOLESALE"]
-        if not wholesale:
-            return None
-        is_planned = any(point["power"] for block in wholesale for point in block["schedule"])
+        before = await session.get(f"{asset}/schedule?{span}")
+        is_planned = any(point["power"] for point in before["schedule"])
         if is_planned and holding.holder in NEWCOMERS and not context.is_past:
             return None
-        start = 0.5 if holding.start >= window.start else await _read_charge(session, asset, window.start)
-        power = await asyncio.to_thread(_choose_powers, context, holding, day, wholesale, start)
+        start = await read_charge(session, holding, window.start)
+        power = await asyncio.to_thread(_choose_powers, context, holding, day, before["powerCapacity"], start)
         schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
         answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
         await session.put(f"{asset}/schedule?{answer}", {"schedule": schedule})
@@ -146,21 +143,22 @@ async def _plan_day(context: StepContext, holding: SimulatedHolding, day: date) 
     return power
 
 
-async def _read_charge(session: ApiSession, asset: str, instant: datetime) -> float:
-    """The projected state of charge at an instant, as a ratio."""
+async def read_charge(session: ApiSession, holding: SimulatedHolding, instant: datetime) -> float:
+    """The projected state of charge at an instant, as a ratio; a virtual battery begins half full."""
+    if holding.start >= instant:
+        return 0.5
+    asset = f"/organisations/{session.organisation_id}/virtual-assets/{holding.id}"
     found = await session.get(f"{asset}/state-of-charge?start={written(instant)}&end={written(instant + PERIOD)}")
     return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
 
 
 def _choose_powers(
-    context: StepContext, holding: SimulatedHolding, day: date, wholesale: list[Any], start: float
+    context: StepContext, holding: SimulatedHolding, day: date, capacity: list[Any], start: float
 ) -> list[float]:
     charge_kw, discharge_kw, midnight = np.zeros(period_count(day)), np.zeros(period_count(day)), market_day_window(day)
-    for block in wholesale:
-        for one in block["powerCapacity"]:
-            period = (read_instant(one["time"]) - midnight.start) // PERIOD
-            charge_kw[period] += one["chargePowerCapacity"]
-            discharge_kw[period] += one["dischargePowerCapacity"]
+    for one in capacity:
+        period = (read_instant(one["time"]) - midnight.start) // PERIOD
+        charge_kw[period], discharge_kw[period] = one["chargePowerCapacity"], one["dischargePowerCapacity"]
     store = Store(charge_kw, discharge_kw, holding.energy_kwh, holding.charge_efficiency, holding.discharge_efficiency)
     store = hold_energy(store, day, context.memory.reserves.get(day.isoformat(), {}).get(holding.id, ()))
     most_cycles = holding.daily_cycle_limit or DAILY_CYCLES
