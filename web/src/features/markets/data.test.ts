@@ -1,6 +1,7 @@
 import { expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
+globalThis.localStorage ??= { getItem: () => null } as never
 const { nettingOf, refusalsOf, stagesOf, volumesOf } = await import('./data')
 
 const DAY = '2026-11-20'
