@@ -3019,6 +3019,8 @@ class StatementLine(ResponseStruct):
     """EUR; positive is received, negative is paid"""
     counterparty: str
     """Other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE"""
+    counterparty_name: str | None = None
+    """Name of the other side, where it is an organisation"""
     assumed_energy: float | None = None
     """Unmeasured energy behind the line that counts as dispatched, MWh"""
 

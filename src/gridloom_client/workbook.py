@@ -98,8 +98,8 @@ QUERIES: Final = (
         "Statement",
         "revenue-reporting/virtual-assets/{asset}/statement",
         {**_WINDOW, "resolution": "{resolution}"},
-        ("time", "line", "amount", "counterparty", "assumedEnergy"),
-        ("line", "counterparty"),
+        ("time", "line", "amount", "counterparty", "counterpartyName", "assumedEnergy"),
+        ("line", "counterparty", "counterpartyName"),
     ),
 )
 SETTINGS: Final = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -55,3 +57,22 @@ class TestImbalance:
         row = {"series": "REBAP_DE", "start": utc(DAY, 12).isoformat(), "end": utc(DAY, 13).isoformat(), "price": 100}
         assert (await operator.post("/reference-prices", json=[row])).status_code == 200
         assert await amounts(operator, "virtual-assets", virtual, "IMBALANCE") == [amount]
+
+
+class TestACounterparty:
+    async def test_is_named_beside_its_id_in_csv_too(self, operator: httpx2.AsyncClient, world: World) -> None:
+        virtual = await world.virtual_asset(start=utc(DAY, 0), end=utc(DAY, 24))
+        await world.auction(virtual, utc(DAY, 0), utc(DAY, 24), 24)
+        await world.back(virtual, await world.physical_asset(), 1.0)
+        await world.record_facts([Trade(0, "T", utc(DAY, 12), "SELL", Fraction(1), Fraction(50))], [virtual])
+        path = f"/revenue-reporting/virtual-assets/{virtual}/statement"
+        lines = (await operator.get(path, params=WINDOW)).json()["lines"]
+        named = [(one["counterparty"], one.get("counterpartyName")) for one in lines]
+        parties = {one["id"]: one["name"] for one in (await operator.get("/organisations")).json()}
+        assert {party for party, _ in named} - {*parties} <= {"MARKET", "GRID_OPERATOR"} and any(
+            name for _, name in named
+        )
+        assert all(name == parties.get(party) for party, name in named)
+        table = (await operator.get(path, params=WINDOW, headers={"Accept": "text/csv"})).text
+        rows = list(csv.DictReader(io.StringIO(table)))
+        assert [(row["counterparty"], row["counterpartyName"] or None) for row in rows] == named

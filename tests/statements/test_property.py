@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.people import OrganisationUnderTest
-from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
+from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, SINCE, Books
 
 Amounts = dict[tuple[str, str, str], Decimal]
 
@@ -28,9 +28,14 @@ async def sum_statements(books: Books, organisation: OrganisationUnderTest) -> A
     return {key: amount for key, amount in sums.items() if amount}
 
 
-async def sum_facts(books: Books, organisation: OrganisationUnderTest) -> Amounts:
-    """What the organisation's report says of January to April."""
-    window = {"start": "2027-12-31T23:00:00Z", "end": "2028-04-30T22:00:00Z"}
+async def sum_facts(
+    books: Books,
+    organisation: OrganisationUnderTest,
+    start: str = "2027-12-31T23:00:00Z",
+    end: str = "2028-04-30T22:00:00Z",
+) -> Amounts:
+    """What the organisation's report says, of January to April where no other window is asked for."""
+    window = {"start": start, "end": end}
     answer = await organisation.viewer.get(
         f"/revenue-reporting/organisations/{organisation.id}/statement", params=window
     )
@@ -39,6 +44,14 @@ async def sum_facts(books: Books, organisation: OrganisationUnderTest) -> Amount
         (_local_day(line["time"]), line["line"], line["counterparty"]): Decimal(str(line["amount"]))
         for line in answer.json()["lines"]
     }
+
+
+async def check_sum_to_date(books: Books, organisation: OrganisationUnderTest) -> None:
+    """Of April the facts until now, in the middle of a day, and all corrections."""
+    statement = await books.statement(organisation, APRIL)
+    until_now = await sum_facts(books, organisation, "2028-03-31T22:00:00Z", SINCE.isoformat())
+    corrected = sum(Decimal(str(one["amount"])) for one in statement["corrects"])
+    assert Decimal(str(statement["toDate"])) == sum(until_now.values()) + corrected
 
 
 def _local_day(time: str) -> str:
@@ -76,4 +89,6 @@ async def test_issued_and_corrected_is_what_the_facts_say(books: Books, seed: in
                 if len(counterparty) == 36:
                     parties[day, line] += amount
         assert {key: amount for key, amount in parties.items() if amount} == {}
+    for one in books.everyone:
+        await check_sum_to_date(books, one)
     assert [one["month"] for one in await books.list(books.owner)] == [APRIL, MARCH, FEBRUARY, JANUARY]

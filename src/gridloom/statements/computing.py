@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from gridloom.kernel.market_time import period_number, period_start
+from gridloom.kernel.market_time import period_number
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Database
 from gridloom.revenue.statement.model import Cents
@@ -45,7 +45,10 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
     """Of an open month; the earliest one carries the corrections."""
     keys = await ledger_store.read_related_keys(db, organisation_id)
     assets = await ledger_store.list_assets(db, keys, month.window)
-    accounts = await load_accounts(db, assets, month, None, only=organisation_id)
+    now = period_number(await platform_now(db))
+    first, end = (period_number(edge) for edge in (month.window.start, month.window.end))
+    cut_at = now if first < now < end else None
+    accounts = await load_accounts(db, assets, month, None, only=organisation_id, cut_at=cut_at)
     own = sum_by_organisation(accounts.all_entries).get(organisation_id, {})
     corrections: dict[Month, dict[LineKey, Cents]] = {}
     if issued and month == issued[-1].month.following:
@@ -54,20 +57,10 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
     months = {key: one for key, one in accounts.months.items() if key in owned}
     months = add_battery_lines(months, accounts.battery_eur)
     amounts = Amounts(organisation_id, month, own, corrections, months)
-    return replace(amounts, to_date_cents=await _sum_to_date(db, amounts, assets))
-
-
-async def _sum_to_date(db: Database, amounts: Amounts, assets: Sequence[ledger_store.AssetOwner]) -> int:
-    """The part of a month's total that has been until now, corrections included."""
-    now = period_start(period_number(await platform_now(db)))
-    window, organisation_id = amounts.month.window, amounts.organisation_id
-    if window.end <= now:
-        return amounts.total_cents
-    own: dict[LineKey, Cents] = {}
-    if window.start < now:
-        accounts = await load_accounts(db, assets, amounts.month, None, only=organisation_id, until=now)
-        own = sum_by_organisation(accounts.all_entries).get(organisation_id, {})
-    return total_cents(own, amounts.corrections)
+    if end <= now:
+        return replace(amounts, to_date_cents=amounts.total_cents)
+    passed_cents = accounts.passed_cents.get(organisation_id, 0)
+    return replace(amounts, to_date_cents=passed_cents + total_cents({}, corrections))
 
 
 async def _compute_corrections(

@@ -14,7 +14,7 @@ import zstandard
 
 from gridloom.delivery.performance.performance import load_performance
 from gridloom.kernel.market_time import Resolution, period_number
-from gridloom.kernel.window import Window
+from gridloom.market_calendar import PERIOD_S, Ints
 from gridloom.platform.database.pool import Database
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
@@ -51,6 +51,8 @@ class MonthAccounts:
     """By asset, what it did."""
     battery_eur: Mapping[int, float] = field(default_factory=dict)
     """By battery, what the lines of virtual assets on it come to for its owner."""
+    passed_cents: Mapping[UUID, int] = field(default_factory=dict)
+    """By organisation, the sum of all entries before the period that the month was cut at."""
 
     @property
     def all_entries(self) -> list[PartyEntry]:
@@ -65,23 +67,26 @@ async def load_accounts(
     *,
     only: UUID | None = None,
     settled_from: int | None = None,
-    until: datetime | None = None,
+    cut_at: int | None = None,
 ) -> MonthAccounts:
     """only: the organisation whose amounts are needed. What holders of other virtual assets trade on their own account
     is then left out, and what those assets did. settled_from: the first period settled by failures, where another than
-    that of the platform is asked for. until: an instant at which the amounts end, where not at the month's end."""
+    that of the platform is asked for. cut_at: a period within the month before which the amounts are summed up as well,
+    by organisation."""
     if not assets:
         return MonthAccounts()
-    window = month.window if until is None else Window(month.window.start, until)
-    span = SecondsSpan(window.start.timestamp(), window.end.timestamp())
+    span = SecondsSpan(month.window.start.timestamp(), month.window.end.timestamp())
     grid = grid_of(days_of(span), Resolution.DAY, span)
-    scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of, settled_from)
+    scope = await load_scope(db, [asset.key for asset in assets], month.window, grid, as_of, settled_from, cut_at)
+    day_starts = np.searchsorted(scope.edges, (grid.buckets.starts_s // PERIOD_S).astype(np.int64))
+    passed_buckets = 0 if cut_at is None else int(np.searchsorted(scope.edges, cut_at))
     virtual = await read_assets_by_keys(db, [asset.key for asset in assets if asset.is_virtual])
     held = [asset for asset in virtual.values() if only in (None, asset.organisation_id)]
     inputs = await load_virtual_inputs(db, scope, [*virtual.values()], scheduled=held)
     found: dict[int, list[PartyEntry]] = {}
     months: dict[int, AssetMonth] = {}
     battery_eur: dict[int, float] = {}
+    passed_cents: dict[UUID, int] = {}
     for asset in assets:
         paid: list[PartyEntry] = []
         if not asset.is_virtual:
@@ -102,15 +107,23 @@ async def load_accounts(
             continue
         if did is not None:
             months[asset.key] = did
-        own = [
-            PartyEntry(asset.organisation_id, entry.line, entry.counterparty, entry.by_bucket)
-            for entry in entries
-            if not is_zero(entry.by_bucket)
-        ]
-        own += [entry for entry in paid if not is_zero(entry.cents)]
-        if own:
-            found[asset.key] = own + _mirror_entries(own)
-    return MonthAccounts(found, months, battery_eur)
+        own = [PartyEntry(asset.organisation_id, entry.line, entry.counterparty, entry.by_bucket) for entry in entries]
+        both_sides = own + paid + _mirror_entries(own + paid)
+        for one in both_sides:
+            passed = int(one.cents[:passed_buckets].sum())
+            passed_cents[one.organisation_id] = passed_cents.get(one.organisation_id, 0) + passed
+        if by_day := _sum_days(both_sides, day_starts):
+            found[asset.key] = by_day
+    return MonthAccounts(found, months, battery_eur, passed_cents)
+
+
+def _sum_days(entries: Sequence[PartyEntry], day_starts: Ints) -> list[PartyEntry]:
+    """Of buckets, of which each day may have several; what is zero on every day is left out."""
+    by_day = (
+        PartyEntry(one.organisation_id, one.line, one.counterparty, np.add.reduceat(one.cents, day_starts))
+        for one in entries
+    )
+    return [one for one in by_day if not is_zero(one.cents)]
 
 
 async def _load_battery(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -22,12 +22,13 @@ from gridloom.platform.http.operation import H
 from gridloom.platform.http.spreadsheets import TooManyCells, check_cells, write_csv
 from gridloom.platform.http.tables import TIME, render_workbook
 from gridloom.platform.identity.authorization import authorize_asset, authorize_organisation
+from gridloom.platform.identity.store.organisations import read_organisation_names
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import SecondsSpan
 from gridloom.revenue.routes import MAX_BUCKETS, READ, BucketQuery, require_fleet, require_portfolio
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_assumed, sum_entries
-from gridloom.revenue.statement.model import LineType, StatementEntry
+from gridloom.revenue.statement.model import LineType, Party, StatementEntry
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOfTooEarly, check_as_of
 
 TAG = "Revenue reporting"
@@ -43,6 +44,7 @@ class StatementLine(ResponseBody):
     line: LineType
     amount: Decimal
     counterparty: str
+    counterparty_name: str | UnsetType = UNSET
     assumed_energy: float | UnsetType = UNSET
 
 
@@ -153,14 +155,13 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     return Window(query.start, query.end), grid
 
 
-_COLUMN_NAMES = ("time", "line", "amount", "counterparty", "assumedEnergy")
-_SCHEMA = pa.schema(
-    zip(_COLUMN_NAMES, (TIME, pa.string(), pa.decimal128(24, 2), pa.string(), pa.float64()), strict=True)
-)
+_COLUMN_NAMES = ("time", "line", "amount", "counterparty", "counterpartyName", "assumedEnergy")
+_COLUMN_TYPES = (TIME, pa.string(), pa.decimal128(24, 2), pa.string(), pa.string(), pa.float64())
+_SCHEMA = pa.schema(zip(_COLUMN_NAMES, _COLUMN_TYPES, strict=True))
 
 
 async def _answer_statement(request: Request, window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Content:
-    statement = _make_statement(window, grid, entries)
+    statement = _make_statement(window, grid, entries, await _read_party_names(request.db, entries))
     if request.accepts == JSON:
         return Content(to_json(statement), JSON)
     if request.accepts == XLSX:
@@ -176,7 +177,14 @@ async def _answer_statement(request: Request, window: Window, grid: Grid, entrie
 def _write_csv_lines(statement: Statement, media_type: str) -> bytes:
     """A line a row."""
     lines = (
-        (format_instant(line.time), line.line.value, line.amount, line.counterparty, _assumed_energy_of(line))
+        (
+            format_instant(line.time),
+            line.line.value,
+            line.amount,
+            line.counterparty,
+            _name_of(line),
+            _assumed_energy_of(line),
+        )
         for line in statement.lines
     )
     return write_csv([_COLUMN_NAMES, *lines], media_type)
@@ -190,17 +198,31 @@ def _make_table(statement: Statement) -> pa.RecordBatch:
         [line.line.value for line in lines],
         [line.amount for line in lines],
         [line.counterparty for line in lines],
+        [_name_of(line) for line in lines],
         [_assumed_energy_of(line) for line in lines],
     )
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
     return pa.record_batch(arrays, schema=_SCHEMA)
 
 
+def _name_of(line: StatementLine) -> str | None:
+    return None if line.counterparty_name is UNSET else line.counterparty_name
+
+
 def _assumed_energy_of(line: StatementLine) -> float | None:
     return None if line.assumed_energy is UNSET else line.assumed_energy
 
 
-def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Statement:
+async def _read_party_names(db: Database, entries: Sequence[StatementEntry]) -> dict[str, str]:
+    """Of counterparties that are organisations."""
+    parties = {entry.counterparty for entry in entries} - {*Party}
+    names = await read_organisation_names(db, map(UUID, parties))
+    return {str(organisation_id): name for organisation_id, name in names.items()}
+
+
+def _make_statement(
+    window: Window, grid: Grid, entries: Sequence[StatementEntry], names: Mapping[str, str]
+) -> Statement:
     """Entries of the same line and counterparty are one."""
     sums = sum_entries(entries)
     assumed = sum_assumed(entries)
@@ -210,6 +232,7 @@ def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry
             line=name[0],
             amount=_show_euros(int(sums[name][index])),
             counterparty=name[1],
+            counterparty_name=names.get(name[1], UNSET),
             assumed_energy=_show_energy(assumed[name][index]) or UNSET if name in assumed else UNSET,
         )
         for index in range(len(grid.buckets))

@@ -133,10 +133,12 @@ async def load_scope(
     grid: Grid,
     as_of: datetime | None = None,
     settled_from: int | None = None,
+    cut_at: int | None = None,
 ) -> Scope:
     """keys: of all assets whose facts, contracts or auctions count.
 
-    settled_from: the first period settled by failures, where another than that of the platform is asked for.
+    settled_from: the first period settled by failures, where another than that of the platform is asked for. cut_at: a
+    period within the window at which the bucket that it falls into is cut in two.
     """
     edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
     ever = datetime(2000, 1, 1, tzinfo=UTC)
@@ -156,7 +158,7 @@ async def load_scope(
     return Scope(
         keys=frozenset(keys),
         numbers=grid.numbers,
-        edges=edges_s // PERIOD_S,
+        edges=edges_s // PERIOD_S if cut_at is None else np.union1d(edges_s // PERIOD_S, [cut_at]),
         sheets=await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
         tolls=tolls,
         ratings=await store.read_ratings(db, keys, as_of),

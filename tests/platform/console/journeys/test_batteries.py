@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from playwright.async_api import expect
 from tests.platform.console.journeys.conftest import OpenTab
@@ -28,6 +28,29 @@ class TestAnOwner:
             figures = tab.page.locator(".figures")
             await expect(figures).to_contain_text("61.3")
             await expect(figures).to_contain_text("live")
+
+    async def test_reads_what_the_site_said_of_its_dispatch(self, open_tab: OpenTab, scene: Scene):
+        """Of each quarter-hour the last, as it comes."""
+        path = f"/physical-assets/{scene.assets['Stade']}"
+        quarter = scene.now.replace(minute=scene.now.minute // 15 * 15, second=0, microsecond=0)
+        version = (await asyncio.to_thread(scene.owner.get, f"{path}/dispatch"))["version"]
+
+        def say(time: datetime, status: str, **more: str) -> None:
+            said = {"version": version, "time": time.isoformat(), "status": status, "at": time.isoformat(), **more}
+            scene.owner.post(f"{path}/dispatch/acknowledgements", said)
+
+        async with open_tab("owner") as tab:
+            await asyncio.to_thread(say, quarter - timedelta(minutes=15), "RECEIVED")
+            await asyncio.to_thread(say, quarter - timedelta(minutes=15), "APPLIED")
+            await tab.open(path, "Stade")
+            said = tab.page.get_by_role("region", name="Said by the site")
+            await expect(said).to_contain_text("1 applied")
+            await expect(said).not_to_contain_text("received")
+            await asyncio.to_thread(say, quarter, "NOT_FOLLOWED", reason="4,100 kW measured")
+            row = said.get_by_role("row", name=re.compile("not followed"))
+            await expect(row).to_contain_text(quarter.astimezone(BERLIN).strftime("%H:%M"))
+            await expect(row).to_contain_text("4,100 kW measured")
+            await tab.check_in_both_themes()
 
     async def test_announces_an_unavailability_and_sees_it_in_the_fortnight(self, open_tab: OpenTab, scene: Scene):
         stade = scene.assets["Stade"]

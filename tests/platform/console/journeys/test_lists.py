@@ -44,6 +44,52 @@ class TestAList:
             await page.get_by_label("Search").fill(shown[0])
             await expect(names(page)).to_have_count(sum(name == shown[0] for name in shown))
 
+    async def test_of_physical_batteries_is_sorted_and_filtered_in_its_address(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open("/physical-assets?sort=-size&zone=TenneT&columns=size,problem", "Physical assets")
+            await tab.settle()
+            shown = page.locator("table.physical-batteries tbody tr")
+            await expect(shown.locator("strong")).to_have_text(["Stade", "Wilster"])
+            await expect(page.get_by_role("columnheader", name="Next problem")).to_be_visible()
+            await expect(page.get_by_role("columnheader", name="Health")).to_have_count(0)
+            await page.get_by_role("button", name="Battery").click()
+            await page.get_by_role("combobox", name="Zone").select_option("")
+            await expect(shown.locator("strong")).to_have_text(["Hürth", "Stade", "Wilster", "Wolmirstedt"])
+            await page.get_by_label("Name of a view").fill("Short")
+            await page.get_by_role("button", name="Keep", exact=True).click()
+            await tab.open("/physical-assets", "Physical assets")
+            await expect(page.get_by_role("columnheader", name="Health")).to_be_visible()
+            await tab.check_in_both_themes()
+            await page.get_by_label("View", exact=True).select_option(label="Short")
+            await expect(page.get_by_role("columnheader", name="Health")).to_have_count(0)
+
+    async def test_of_auctions_is_a_table_with_views(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open("/auctions", "Auctions")
+            await page.get_by_role("link", name="Table").click()
+            rows = page.locator("table.auction-table tbody tr")
+            await page.get_by_role("button", name="Your bid").click()
+            await page.get_by_label("Which auctions").select_option(label="Closed")
+            await expect(rows.filter(has_text="won")).to_contain_text("13,480.00")
+            await expect(rows.nth(0)).to_contain_text("6,000.00")
+            await page.locator("summary", has_text="Columns").click()
+            await page.get_by_label("Opens").check()
+            await tab.check_in_both_themes()
+            await page.get_by_label("Name of a view").fill("Closed ones")
+            await page.get_by_role("button", name="Keep", exact=True).click()
+            await page.get_by_role("link", name="One by one").click()
+            await expect(page.get_by_role("radio", name="All")).to_be_checked()
+            await page.get_by_role("link", name="Table").click()
+            await page.get_by_label("View", exact=True).select_option(label="Closed ones")
+            await expect(page.get_by_role("columnheader", name="Opens")).to_be_visible()
+            await expect(rows.nth(0)).to_contain_text("6,000.00")
+            await page.set_viewport_size({"width": 390, "height": 844})
+            assert await page.evaluate("document.querySelector('#screen').scrollWidth") <= 390
+            await rows.nth(0).get_by_role("link").first.click()
+            await expect(page.get_by_role("region", name="Your bids")).to_be_visible()
+
     async def test_leads_to_the_page_of_each_organisation(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("operator") as tab:
             page = tab.page

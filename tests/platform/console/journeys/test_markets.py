@@ -160,6 +160,47 @@ class TestReserves:
             await expect(page.get_by_text("1 taken back.")).to_be_visible()
         assert list(await asyncio.to_thread(standing, scene.owner, wilster, day)) == ["POS_00_04"]
 
+    async def test_of_several_batteries_are_placed_battery_by_battery_and_one_may_be_refused(
+        self, open_tab: OpenTab, scene: Scene
+    ):
+        """18 MW of FCR are within four fifths of Wolmirstedt's 25 MW and beyond those of Hürth's 20."""
+        day = scene.now.astimezone(BERLIN).date() + timedelta(days=12)
+        both = [scene.assets[name] for name in ("Wolmirstedt", "Hürth")]
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/reserves/{day}?of={both[0]}", "Reserves")
+            field = page.get_by_role("textbox", name="FCR 00–04")
+            await field.fill("18@30")
+            await page.get_by_label("Name of a template").fill("Night")
+            await page.get_by_role("button", name="Keep", exact=True).click()
+            await page.get_by_label("Hürth", exact=True).check()
+            tab.expect_refusal(422)
+            await page.get_by_role("button", name="Place 2 bids").click()
+            refused = page.get_by_role("alert").filter(has_text="1 bid placed; not taken:")
+            await expect(refused).to_contain_text(re.compile("Hürth.*16"))
+            await expect(field).to_have_value("18@30")
+            assert [await asyncio.to_thread(standing, scene.owner, one, day) for one in both] == [
+                {"NEGPOS_00_04": [(18_000, 30.0, None)]},
+                {},
+            ]
+            page.on("dialog", lambda dialog: dialog.accept())
+            await page.get_by_role("button", name="The day after").click()
+            await expect(field).to_have_value("")
+            await page.get_by_label("Template", exact=True).select_option(label="Night")
+            await expect(field).to_have_value("18@30")
+            await page.get_by_role("button", name="Discard").click()
+            await expect(field).to_have_value("")
+
+    async def test_whose_gate_has_passed_are_shown_and_not_typed(self, open_tab: OpenTab, scene: Scene):
+        tomorrow = scene.now.astimezone(BERLIN).date() + timedelta(days=1)
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/reserves/{tomorrow}?of={scene.assets['Wilster']}", "Reserves")
+            await expect(page.locator(".figure", has_text="FCR gate")).to_contain_text("closed")
+            await expect(page.get_by_role("row", name=re.compile("^FCR"))).to_be_visible()
+            await expect(page.locator(".reserves-field")).to_have_count(0)
+            await expect(page.get_by_role("button", name=re.compile("^Place"))).to_be_disabled()
+
     async def test_are_offered_of_virtual_batteries_by_orders(self, open_tab: OpenTab, dealer: Dealer):
         day = (date.fromisoformat(dealer.day) + timedelta(days=1)).isoformat()
         async with open_tab("dealer") as tab:

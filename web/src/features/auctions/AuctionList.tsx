@@ -1,11 +1,11 @@
-import { type KeyboardEvent, useState } from 'react'
+import type { KeyboardEvent } from 'react'
 import { euro, size } from '../../shared/format'
 import { countdown, dayMonth, dayRange, time } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Icon } from '../../shared/ui/Icon'
 import { Segmented } from '../../shared/ui/Segmented'
 import { useZone } from '../../shared/zone'
-import { Link } from '../../shell/router'
+import { Link, useParameter } from '../../shell/router'
 import { type Auction, deliveryOf, endOf, grouped, groupOf, startOf } from './data'
 
 const CHOICES = [
@@ -14,7 +14,6 @@ const CHOICES = [
   { value: 'won', label: 'Won' },
 ] as const
 const OPERATOR_CHOICES = [CHOICES[0], CHOICES[1]]
-type Choice = (typeof CHOICES)[number]['value']
 const URGENT_MS = 15 * 60_000
 const MOST_CLOSED = 60
 
@@ -26,7 +25,8 @@ interface Props {
 }
 
 export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
-  const [choice, setChoice] = useState<Choice>('all')
+  const [asked, setAsked] = useParameter('show')
+  const choice = CHOICES.find((one) => one.value === asked)?.value ?? 'all'
   const shown = auctions.filter(
     (auction) => choice === 'all' || (choice === 'open' ? groupOf(auction, now) === 'Open' : auction.status === 'WON'),
   )
@@ -36,12 +36,17 @@ export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
       className="auction-list"
       title={isOperator ? 'All auctions' : 'Invited to'}
       actions={
-        <Segmented
-          label="Which auctions"
-          options={isOperator ? OPERATOR_CHOICES : CHOICES}
-          value={choice}
-          onChange={setChoice}
-        />
+        <>
+          <Segmented
+            label="Which auctions"
+            options={isOperator ? OPERATOR_CHOICES : CHOICES}
+            value={choice}
+            onChange={(one) => setAsked(one === 'all' ? null : one)}
+          />
+          <Link to="/auctions?as=table" className="button button-compact">
+            Table
+          </Link>
+        </>
       }
     >
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows walk between the links in it, which are one stop */}
@@ -99,7 +104,7 @@ function Row({
   const delivery = deliveryOf(auction)
   return (
     <Link
-      to={`/auctions/${auction.id}`}
+      to={`/auctions/${auction.id}${location.search}`}
       className={`auction-row ${isChosen ? 'is-chosen' : ''}`}
       tabIndex={isStop ? 0 : -1}
       aria-current={isChosen}
@@ -128,7 +133,7 @@ function When({ auction, now, isOperator }: { auction: Auction; now: number; isO
   return <Ended auction={auction} isOperator={isOperator} />
 }
 
-function Ended({ auction, isOperator }: { auction: Auction; isOperator: boolean }) {
+export function Ended({ auction, isOperator }: { auction: Auction; isOperator: boolean }) {
   if (isOperator) return <Cleared auction={auction} />
   if (auction.status === 'WON')
     return (

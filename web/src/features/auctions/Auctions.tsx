@@ -7,15 +7,18 @@ import { Button } from '../../shared/ui/Button'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonCard } from '../../shared/ui/states'
 import { useZone, zoneName } from '../../shared/zone'
-import { goWithin } from '../../shell/router'
+import { goWithin, useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { AuctionDetail } from './AuctionDetail'
 import { AuctionList } from './AuctionList'
+import { AuctionTable, TableFilters } from './AuctionTable'
 import './auctions.css'
 import { BidsTogether } from './BidsTogether'
 import { type Auction, endOf, grouped, groupOf, startOf, useAuctions } from './data'
 import { NewAuction } from './operator/NewAuction'
 import { OperatedAuction } from './operator/OperatedAuction'
+
+const NONE: Auction[] = []
 
 /** What closes next, where do I stand, what is it worth? */
 export default function Auctions({ values }: ScreenProps) {
@@ -29,14 +32,18 @@ export default function Auctions({ values }: ScreenProps) {
   const mayBid = useMay('Create:bids')
   const all = auctions.data ?? []
   const openOnes = all.filter((one) => groupOf(one, now) === 'Open').length
-  const chosen = useChosen(all, values.auction, now)
+  const [as] = useParameter('as')
+  const isTable = as === 'table'
+  const chosen = useChosen(isTable ? NONE : all, values.auction, now)
 
   return (
     <Page
       title="Auctions"
       facts={auctions.data ? factsOf(all, now, isOperator) : []}
       aside={
-        mayManage && isOperator ? (
+        isTable ? (
+          <TableFilters auctions={all} isOperator={isOperator} />
+        ) : mayManage && isOperator ? (
           <Button kind="primary" icon="plus" onClick={() => setIsCreating(true)}>
             New auction
           </Button>
@@ -54,6 +61,8 @@ export default function Auctions({ values }: ScreenProps) {
         {(list) =>
           list.length === 0 ? (
             <Nothing isOperator={isOperator} onCreate={() => setIsCreating(true)} />
+          ) : isTable ? (
+            <AuctionTable auctions={list} now={now} isOperator={isOperator} />
           ) : (
             <div className="auctions">
               <AuctionList auctions={list} chosen={chosen?.id} now={now} isOperator={isOperator} />
@@ -79,7 +88,7 @@ function useChosen(auctions: Auction[], asked: string | undefined, now: number):
   const first = grouped(auctions, now)[0]?.[1][0]
   const target = found ? undefined : first?.id
   useEffect(() => {
-    if (target) goWithin('/auctions', `/auctions/${target}`)
+    if (target) goWithin('/auctions', `/auctions/${target}${location.search}`)
   }, [target])
   return found ?? first
 }

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { allPages, answered, api, askMany, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
+import { countStatuses, SITE_WORDS } from '../../shared/dispatch'
 import { instant, QUARTER_MS, quarterAt, type Span } from '../../shared/time/marketDay'
 
 export type Run = Schemas['DeliveryRun']
@@ -81,13 +82,6 @@ export function deliveredOf(ids: readonly string[], answers: readonly unknown[],
   )
 }
 
-const SITE_WORDS: Record<string, string> = {
-  RECEIVED: 'received',
-  APPLIED: 'applied',
-  REJECTED: 'rejected',
-  NOT_FOLLOWED: 'not followed',
-}
-
 /** What a site said last of its dispatch, up to a quarter-hour that has begun; null where it has said nothing. */
 export function lastAcknowledged(points: DispatchPoint[], now: number): { time: number; words: string } | null {
   const last = points.findLast((point) => point.acknowledgement && Date.parse(point.time) <= now)
@@ -98,10 +92,7 @@ export function lastAcknowledged(points: DispatchPoint[], now: number): { time: 
 
 /** What a site said of the quarter-hours of a day, counted: `94 applied, 2 rejected`; empty where it said nothing. */
 export function countAcknowledged(points: DispatchPoint[]): string {
-  const counts = new Map<string, number>()
-  for (const { acknowledgement } of points)
-    if (acknowledgement) counts.set(acknowledgement.status, (counts.get(acknowledgement.status) ?? 0) + 1)
-  return [...counts].map(([status, count]) => `${count} ${SITE_WORDS[status] ?? status}`).join(', ')
+  return countStatuses(points.flatMap(({ acknowledgement }) => acknowledgement?.status ?? []))
 }
 
 export interface Deviation {

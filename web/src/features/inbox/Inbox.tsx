@@ -15,7 +15,7 @@ import { go, Link } from '../../shell/router'
 import { AlertRulesSheet } from './AlertRulesSheet'
 import { useInbox, useReadState } from './backlog'
 import './inbox.css'
-import type { Item } from './items'
+import type { Item } from './item'
 
 const MOST = 100
 

@@ -13,7 +13,8 @@ import { time, weekday } from '../../shared/time/words'
 import { useZone } from '../../shared/zone'
 import { useAuctions } from '../auctions/data'
 import type { Version } from '../virtual-assets/conflict/versions'
-import { type Item, itemsOf, type Placed, WANTED } from './items'
+import type { Item, Placed } from './item'
+import { itemsOf, WANTED } from './items'
 import { isTold, useAlertRules } from './rules'
 
 const KEPT_DAYS = 30

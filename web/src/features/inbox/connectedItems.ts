@@ -1,7 +1,7 @@
 /** What comes from outside the platform: orders at the exchange, feeds of market data, answers of sites. */
 import { decimal, words } from '../../shared/format'
 import { dayInWords } from '../../shared/time/words'
-import type { Maker, Placed } from './items'
+import type { Maker, Placed } from './item'
 import { idOf, text } from './values'
 
 const STAGES: Record<string, string> = {

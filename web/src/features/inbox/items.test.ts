@@ -1,5 +1,6 @@
 import { describe, expect, mock, test } from 'bun:test'
-import { itemsOf, type Names } from './items'
+import type { Names } from './item'
+import { itemsOf } from './items'
 import type { AlertRules } from './rules'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))

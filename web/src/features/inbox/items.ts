@@ -1,43 +1,10 @@
 /** What happened to the reader, one row a thing: made of events, and of nothing that would tell another's bids. */
-import type { PlatformEvent } from '../../shared/api/live'
 import { decimal, euro, plural, words } from '../../shared/format'
 import { dayOf, QUARTER_MS } from '../../shared/time/marketDay'
 import { dayInWords, monthInWords } from '../../shared/time/words'
-import type { IconName } from '../../shared/ui/Icon'
 import { CONNECTED_MAKERS } from './connectedItems'
+import type { Item, Maker, Names, Placed } from './item'
 import { idOf, number, text } from './values'
-
-export interface Item {
-  key: string
-  time: number
-  icon: IconName
-  tone: 'good' | 'warning' | 'danger' | 'quiet'
-  /** `**` marks what is bold. */
-  title: string
-  note: string
-  /** How much it is about, where that is known. */
-  sizeMwh?: number
-  /** What happened, in sentences. */
-  told: string
-  /** Rows of a small table: when, before, after. */
-  rows?: { time: number; before: number; after: number }[]
-  place: { label: string; to: string }
-  fix: { title: string; detail: string; label: string; to: string } | null
-}
-
-export interface Names {
-  battery: (id: string) => string
-  auction: (id: string) => { what: string; price: number | null; virtualAssetID: string | null; end: number } | null
-  /** Who made a version of a schedule; null where it was the reader or is unknown. */
-  author: (assetID: string, version: number) => string | null
-  /** Whether somebody has planned a virtual battery. */
-  isPlanned: (assetID: string) => boolean
-  now: number
-  tellTime: (ms: number) => string
-  /** The end of a span: midnight is 24:00. */
-  tellEnd: (ms: number) => string
-  tellDay: (ms: number) => string
-}
 
 export const WANTED = [
   'auction.cleared',
@@ -61,11 +28,6 @@ export const WANTED = [
   'feed.failed',
   'feed.differs',
 ] as const
-
-/** An event in the order of its organisation. */
-export type Placed = PlatformEvent
-
-export type Maker = (event: Placed, names: Names) => Item | null
 
 /** One row a thing: of several events about it the newest is shown. */
 export function itemsOf(events: Placed[], names: Names): Item[] {

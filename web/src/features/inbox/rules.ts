@@ -1,7 +1,7 @@
 /** What a person wants to be told of: which kinds, and from what size. Kept in this browser, as what was read is. */
 import { useSyncExternalStore } from 'react'
 import { useSession } from '../../shared/api/session'
-import type { Item } from './items'
+import type { Item } from './item'
 
 export const KINDS = {
   auction: 'Auctions won, lost or cancelled',

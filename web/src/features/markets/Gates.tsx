@@ -29,10 +29,12 @@ interface Props {
   proposed: Proposed | null
   arcs: readonly Arc[]
   headroom: Room | undefined
+  /** Of batteries. */
+  batteries: number
   orders: readonly Order[]
 }
 
-export function Gates({ stages, day, chosen, onChoose, proposed, arcs, headroom, orders }: Props) {
+export function Gates({ stages, day, chosen, onChoose, proposed, arcs, headroom, batteries, orders }: Props) {
   const zone = useZone()
   const span = useMemo(() => spanOf(day), [day])
   const [frame, { width }] = useSize<HTMLDivElement>()
@@ -79,7 +81,7 @@ export function Gates({ stages, day, chosen, onChoose, proposed, arcs, headroom,
           ))}
         </div>
         <PositionRow {...{ stages, axis, proposed, arcs, stands }} />
-        {headroom && <HeadroomRow room={headroom} axis={axis} />}
+        {headroom && <HeadroomRow room={headroom} axis={axis} count={batteries} />}
         <div className="gate-row gate-axis">
           <span />
           <svg width={width} height={20} aria-hidden="true">
@@ -128,7 +130,7 @@ function ReadOut({ read, stages, proposed, headroom, span, zone, chosen }: ReadP
           · {stageInWords(chosen)} proposes {mw(proposed.change[read] ?? 0)}
         </>
       )}
-      {headroom && (
+      {headroom && headroom.refused.length === 0 && (
         <>
           {' '}
           · headroom {mw(headroom.up[read] ?? 0)} / {mw(-(headroom.down[read] ?? 0))}

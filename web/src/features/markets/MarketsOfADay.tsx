@@ -185,6 +185,7 @@ function Traded({ found, assets, day, onStale }: DayProps) {
         proposed={isOpen ? proposed : null}
         arcs={isOpen ? arcs : []}
         headroom={headroom.data}
+        batteries={assets.length}
         orders={found.orders}
       />
       <Side

@@ -111,7 +111,47 @@ export function tellTrip({ trip, battery }: Arc): string {
   return `${battery}: ${decimal(bought.energy / 1000, 1)} MWh bought at ${decimal(bought.price, 2)}, sold at ${decimal(sold.price, 2)} EUR/MWh gains ${euro(trip.gain, 2)}`
 }
 
-export function HeadroomRow({ room, axis }: { room: Room; axis: Axis }) {
+interface HeadroomProps {
+  room: Room
+  axis: Axis
+  /** How many batteries are shown. */
+  count: number
+}
+
+export function HeadroomRow({ room, axis, count }: HeadroomProps) {
+  // Where none was found nothing is drawn: that would read as none is left.
+  if (room.refused.length === count)
+    return (
+      <div className="gate-row gate-unfound">
+        <div className="gate-name">
+          <span className="gate-title">
+            <strong>Headroom</strong>
+          </span>
+        </div>
+        <Unfound room={room} />
+      </div>
+    )
+  return (
+    <>
+      <HeadroomCourse room={room} axis={axis} />
+      {room.refused.length > 0 && <Unfound room={room} />}
+    </>
+  )
+}
+
+function Unfound({ room: { refused } }: { room: Room }) {
+  return (
+    <ul className="gate-refusals" aria-label="Headroom that was not found">
+      {refused.map(({ name, why }) => (
+        <li key={name} className="tone-warning">
+          Not found for {name}: {why}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function HeadroomCourse({ room, axis }: { room: Room; axis: Axis }) {
   const { span, zone, x, width, cross } = axis
   const height = 54
   const reach = Math.max(100, ...room.up, ...room.down)

@@ -1,7 +1,8 @@
 import { expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { nettingOf, stagesOf, volumesOf } = await import('./data')
+globalThis.localStorage ??= { getItem: () => null } as never
+const { nettingOf, refusalsOf, stagesOf, volumesOf } = await import('./data')
 
 const DAY = '2026-11-20'
 const at = (power: number) => [{ time: '2026-11-19T23:00:00Z', power }]
@@ -36,4 +37,14 @@ test('What is traded at a gate is what it changed, netted over the batteries and
   expect(dayAhead?.earned).toBe(20)
   expect(nettingOf(dayAhead?.traded ?? { bought: 0, sold: 0 }, volumesOf(dayAhead?.change ?? []))).toBeCloseTo(0.3)
   expect(volumesOf(other?.position ?? []).sold).toBeCloseTo(0.45)
+})
+
+test('Headroom that took too long is told with the sentence of the service, and whose it is', () => {
+  const detail = '12 of 96 quarter-hours were found: ask for a shorter window.'
+  const problem = { type: '/docs/problems/headroom-takes-long', title: 'Too long', status: 422, detail }
+  const answers = [
+    { status: 200, body: [] },
+    { status: 422, body: problem },
+  ]
+  expect(refusalsOf([{ name: 'Elbe' }, { name: 'Saale' }], answers)).toEqual([{ name: 'Saale', why: detail }])
 })

@@ -1,8 +1,8 @@
 /** The markets of a delivery day: what stands at each gate, what is proposed there, and what came of it. */
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { allPages, ask, askAll, askJson, type Schemas } from '../../shared/api/client'
-import { Refused, sentenceOf } from '../../shared/api/problem'
+import { type Answered, allPages, ask, askAll, askJson, type Schemas } from '../../shared/api/client'
+import { type Problem, Refused, sentenceOf } from '../../shared/api/problem'
 import type { VirtualAsset } from '../../shared/api/resources'
 import { useSession } from '../../shared/api/session'
 import { type Day, instant, QUARTER_MS, quartersOf, spanOf } from '../../shared/time/marketDay'
@@ -70,10 +70,11 @@ export function useHeadroom(assets: readonly VirtualAsset[], day: Day) {
           return `${pathOf(asset)}/headroom?${new URLSearchParams({ start, end })}`
         }),
       )
-      return sumHeadroom(
+      const room = sumHeadroom(
         answers.flatMap(({ status, body }) => (status < 300 ? [body as Headroom[]] : [])),
         day,
       )
+      return { ...room, refused: refusalsOf(assets, answers) }
     },
     enabled: assets.length > 0,
     staleTime: 60_000,
@@ -85,12 +86,26 @@ export interface Room {
   down: number[]
   /** How many quarter-hours of batteries each limit binds, the commonest first. */
   limits: [string, number][]
+  /** Those that the sums are without, and why. */
+  refused: { name: string; why: string }[]
+}
+
+/** Of which batteries headroom was refused, and the service's sentence. */
+export function refusalsOf(
+  assets: readonly Pick<VirtualAsset, 'name'>[],
+  answers: readonly Omit<Answered, 'etag'>[],
+): Room['refused'] {
+  return answers.flatMap(({ status, body }, index) =>
+    status < 300
+      ? []
+      : [{ name: assets[index]?.name ?? '', why: sentenceOf(new Refused({ ...(body as Problem), status })) }],
+  )
 }
 
 export function sumHeadroom(all: readonly (readonly Headroom[])[], day: Day): Room {
   const { start } = spanOf(day)
   const count = quartersOf(day).length
-  const room: Room = { up: new Array(count).fill(0), down: new Array(count).fill(0), limits: [] }
+  const room: Room = { up: new Array(count).fill(0), down: new Array(count).fill(0), limits: [], refused: [] }
   const limits = new Map<string, number>()
   for (const points of all)
     for (const { time, up, down, limitedBy } of points) {

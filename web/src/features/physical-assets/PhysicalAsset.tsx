@@ -9,6 +9,7 @@ import { Page } from '../../shared/ui/Page'
 import { Loaded, SkeletonCard } from '../../shared/ui/states'
 import { Link } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
+import { AcknowledgementsCard } from './AcknowledgementsCard'
 import { BidsAndResults } from './BidsAndResults'
 import { Conflicts } from './Conflicts'
 import { useAsset, useDispatch, useTelemetry } from './data'
@@ -127,6 +128,9 @@ function Live({ asset, draft }: { asset: Asset; draft: Draft | null }) {
         dispatch={dispatch.data?.dispatch}
       />
       <TodayCard asset={asset} telemetry={telemetry} dispatch={dispatch.data?.dispatch} today={today} now={now} />
+      {dispatch.data && (
+        <AcknowledgementsCard asset={asset} today={today} isDispatched={dispatch.data.dispatch.length > 0} />
+      )}
       <FortnightCard asset={asset} draft={draft} now={now} />
       <LogbookCard asset={asset} most={5} />
     </>

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { datedAt, runsOf, titleInWords, withoutIDs } = await import('./data')
+const { datedAt, latestOfEach, runsOf, titleInWords, withoutIDs } = await import('./data')
 
 describe('runs', () => {
   test('join what stays the same and end where the next begins', () => {
@@ -41,4 +41,10 @@ test('an entry is dated when it starts, and one that lies ahead when it was writ
   expect(at('2026-11-16T10:00:00Z', '2026-11-16T09:00:00Z')).toBe('2026-11-16T10:00:00.000Z')
   expect(at('2026-11-17T08:00:00Z', '2026-11-16T09:00:00Z')).toBe('2026-11-16T09:00:00.000Z')
   expect(at('2026-11-17T08:00:00Z', '2026-11-16T10:00:05Z')).toBe('2026-11-16T10:00:00.000Z')
+})
+
+test('What a site said last of each quarter-hour is kept of a list that has the last first', () => {
+  const said = (time: string, status: string) => ({ time, status, version: 1, at: time, recordedAt: time }) as never
+  const list = [said('10:15', 'REJECTED'), said('10:15', 'RECEIVED'), said('10:00', 'APPLIED')]
+  expect(latestOfEach(list).map(({ status }) => status)).toEqual(['REJECTED', 'APPLIED'])
 })

@@ -13,6 +13,7 @@ export type Unavailability = Schemas['Unavailability']
 export type UnavailabilityKind = Schemas['UnavailabilityKind']
 export type LogbookEntry = Schemas['LogbookEntry']
 export type Parameters = Schemas['Parameters']
+export type Acknowledgement = Schemas['Acknowledgement']
 
 export function useAsset(id: string) {
   return useQuery({
@@ -112,6 +113,22 @@ export function useDispatch(id: string, { start, end }: Span) {
     enabled: useMay('Read:schedules') && offers('GET /physical-assets/{physicalAssetID}/dispatch'),
     retry: false,
   })
+}
+
+/** What the site said of its dispatch: of each quarter-hour what was recorded last, the latest quarter-hour first. */
+export function useAcknowledgements(id: string, { start, end }: Span) {
+  const query = new URLSearchParams({ start: instant(start), end: instant(end), limit: '1000' })
+  return useQuery({
+    queryKey: ['physical-assets', id, 'acknowledgements', start, end],
+    queryFn: async () => latestOfEach(await allPages(`/physical-assets/${id}/dispatch/acknowledgements?${query}`)),
+    enabled: useMay('Read:schedules') && offers('GET /physical-assets/{physicalAssetID}/dispatch/acknowledgements'),
+    retry: false,
+  })
+}
+
+/** The list answers, within a quarter-hour, what was recorded last first. */
+export function latestOfEach(list: readonly Acknowledgement[]): Acknowledgement[] {
+  return list.filter((one, index) => index === 0 || one.time !== list[index - 1]?.time)
 }
 
 // --- telemetry ---------------------------------------------------------------------------------------------------

@@ -6,10 +6,17 @@ import { useMinute } from '../../shared/clock'
 import { plural } from '../../shared/format'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
-import { ListTools, useListView } from '../../shared/ui/listView'
+import {
+  ChoiceFilter,
+  ListTable,
+  ListTools,
+  SearchFilter,
+  useListView,
+  useSearch,
+  ZoneFilter,
+} from '../../shared/ui/listView'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link, useParameter } from '../../shell/router'
 import { columnsOf } from './columns'
@@ -88,49 +95,12 @@ interface FilterProps {
 }
 
 function Filters({ all, holders, names }: FilterProps) {
-  const [search, setSearch] = useParameter('q')
-  const [holder, setHolder] = useParameter('holder')
-  const [zone, setZone] = useParameter('zone')
-  const zones = [...new Set(all.map((one) => one.deliveryZone))].sort()
+  const options = holders.map((id) => ({ value: id, label: names.get(id) ?? 'an organisation' }))
   return (
     <>
-      {holders.length > 1 && (
-        <select
-          className="role-select"
-          aria-label="Held by"
-          value={holder ?? ''}
-          onChange={(event) => setHolder(event.target.value || null)}
-        >
-          <option value="">All organisations</option>
-          {holders.map((id) => (
-            <option key={id} value={id}>
-              {names.get(id) ?? 'an organisation'}
-            </option>
-          ))}
-        </select>
-      )}
-      {zones.length > 1 && (
-        <select
-          className="role-select"
-          aria-label="Zone"
-          value={zone ?? ''}
-          onChange={(event) => setZone(event.target.value || null)}
-        >
-          <option value="">All zones</option>
-          {zones.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      )}
-      <div className="input">
-        <input
-          type="search"
-          aria-label="Search"
-          placeholder="Search"
-          value={search ?? ''}
-          onChange={(event) => setSearch(event.target.value || null)}
-        />
-      </div>
+      <ChoiceFilter name="holder" label="Held by" all="All organisations" options={options} />
+      <ZoneFilter zones={all.map((one) => one.deliveryZone)} />
+      <SearchFilter />
     </>
   )
 }
@@ -144,18 +114,17 @@ interface ListProps {
 
 function List({ list, now, names, isOperator }: ListProps) {
   const zone = useZone()
-  const [search] = useParameter('q')
+  const { isSought, finds } = useSearch()
   const [holder] = useParameter('holder')
   const [inZone] = useParameter('zone')
   const [chosen] = useParameter('columns')
   const [over, setOver] = useParameter('over')
   const holderOf = isOperator ? (id: string) => names.get(id) ?? 'an organisation' : null
-  const sought = (search ?? '').trim().toLowerCase()
   const found = list.filter(
     (one) =>
       (!holder || one.organisationID === holder) &&
       (!inZone || one.deliveryZone === inZone) &&
-      `${one.name} ${one.deliveryZone} ${names.get(one.organisationID) ?? ''}`.toLowerCase().includes(sought),
+      finds(one.name, one.deliveryZone, names.get(one.organisationID) ?? ''),
   )
   const isOver = (one: VirtualAsset) => Date.parse(one.end) <= now
   const living = found.filter((one) => !isOver(one))
@@ -163,14 +132,14 @@ function List({ list, now, names, isOperator }: ListProps) {
   const figures = useFigures(living, now, wantedOf(chosen, isOperator))
   const columns = columnsOf({ now, zone, holderOf, figures: figures.data ?? NONE })
   const view = useListView(columns)
-  const areGoneShown = over !== null || sought !== '' || living.length === 0
+  const areGoneShown = over !== null || isSought || living.length === 0
   return (
     <Card
       title={plural(living.length, 'battery', 'batteries')}
       note={gone.length > 0 ? `and ${gone.length} that ${gone.length === 1 ? 'is' : 'are'} over` : undefined}
       actions={
         <>
-          {gone.length > 0 && sought === '' && living.length > 0 && (
+          {gone.length > 0 && !isSought && living.length > 0 && (
             <Button isCompact aria-pressed={over !== null} onClick={() => setOver(over === null ? '1' : null)}>
               {over === null ? 'Show what is over' : 'Hide what is over'}
             </Button>
@@ -182,25 +151,14 @@ function List({ list, now, names, isOperator }: ListProps) {
       {found.length === 0 ? (
         <Empty title="None of these">No battery has this name, zone and holder.</Empty>
       ) : (
-        <Table className="virtual-batteries" columns={view.head}>
-          <tbody>
-            {[
-              ...view.sorted([...living].sort(byLife(now))),
-              ...(areGoneShown ? view.sorted([...gone].sort(byLife(now))) : []),
-            ].map((asset) => (
-              <tr key={asset.id}>
-                {view.shown.map((column) => (
-                  <td
-                    key={column.id}
-                    className={[column.isNumber && 'number', column.isWide && 'wide-cell'].filter(Boolean).join(' ')}
-                  >
-                    {column.cell(asset)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </Table>
+        <ListTable
+          className="virtual-batteries"
+          view={view}
+          rows={[
+            ...view.sorted([...living].sort(byLife(now))),
+            ...(areGoneShown ? view.sorted([...gone].sort(byLife(now))) : []),
+          ]}
+        />
       )}
     </Card>
   )

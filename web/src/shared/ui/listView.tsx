@@ -6,7 +6,7 @@ import type { ReactNode } from 'react'
 import { go, useParameter } from '../../shell/router'
 import { Checkbox } from './Field'
 import { Kept, useKept } from './Kept'
-import type { Column } from './Table'
+import { type Column, Table } from './Table'
 
 export interface ViewColumn<T> extends Column {
   id: string
@@ -63,6 +63,94 @@ export function sortedBy<T>(list: readonly T[], by: (one: T) => number | string 
       typeof one === 'string' ? one.localeCompare(String(other), 'en', { numeric: true }) : one - Number(other)
     return isDown ? -order : order
   })
+}
+
+interface ListProps<T extends { id: string }> {
+  className?: string
+  view: ListView<T>
+  /** In the order in which they are shown. */
+  rows: readonly T[]
+}
+
+/** The list itself: a row each, in the columns that are shown. */
+export function ListTable<T extends { id: string }>({ className = '', view, rows }: ListProps<T>) {
+  return (
+    <Table className={className} columns={view.head}>
+      <tbody>
+        {rows.map((one) => (
+          <tr key={one.id}>
+            {view.shown.map((column) => (
+              <td
+                key={column.id}
+                className={[column.isNumber && 'number', column.isWide && 'wide-cell'].filter(Boolean).join(' ')}
+              >
+                {column.cell(one)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  )
+}
+
+/** What is sought, by the address. */
+export function SearchFilter() {
+  const [search, setSearch] = useParameter('q')
+  return (
+    <div className="input">
+      <input
+        type="search"
+        aria-label="Search"
+        placeholder="Search"
+        value={search ?? ''}
+        onChange={(event) => setSearch(event.target.value || null)}
+      />
+    </div>
+  )
+}
+
+/** Whether texts hold what is sought. */
+export function useSearch(): { isSought: boolean; finds: (...texts: string[]) => boolean } {
+  const [search] = useParameter('q')
+  const sought = (search ?? '').trim().toLowerCase()
+  return { isSought: sought !== '', finds: (...texts) => texts.join(' ').toLowerCase().includes(sought) }
+}
+
+interface ChoiceProps {
+  /** The parameter of the address. */
+  name: string
+  label: string
+  /** What stands where none is chosen. */
+  all: string
+  options: readonly { value: string; label: string }[]
+}
+
+/** One of several, by the address; nothing to choose from is not shown. */
+export function ChoiceFilter({ name, label, all, options }: ChoiceProps) {
+  const [chosen, setChosen] = useParameter(name)
+  if (options.length < 2) return null
+  return (
+    <select
+      className="role-select"
+      aria-label={label}
+      value={chosen ?? ''}
+      onChange={(event) => setChosen(event.target.value || null)}
+    >
+      <option value="">{all}</option>
+      {options.map((one) => (
+        <option key={one.value} value={one.value}>
+          {one.label}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** The zones of a list, to choose from. */
+export function ZoneFilter({ zones }: { zones: readonly string[] }) {
+  const options = [...new Set(zones)].sort().map((one) => ({ value: one, label: one }))
+  return <ChoiceFilter name="zone" label="Zone" all="All zones" options={options} />
 }
 
 interface Props<T> {
