@@ -13,25 +13,26 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bench.attack_harness import Scene, Seen
+from bench.attack_harness import ASSET, Scene, Seen
 from bench.attack_reads import compare_both, make_patient
 from bench.attack_shares import ask, find_rivals, flood
 from bench.virtual_assets import Battery
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ORDERED_DAYS = 50
+SCHEDULED_ASSETS = 50
+RATED: dict[str, Any] = ASSET["parameters"]  # type: ignore[assignment]
 
 
 def _at(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _read_tag(battery: Battery, day: str) -> str:
-    """The ETag that an order of the day has to name."""
+def _read_tag(battery: Battery, path: str) -> str:
+    """The ETag that a change has to name."""
     host, _, port = battery.client.address.removeprefix("http://").partition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=30)
     try:
-        path = f"{battery.url}/markets?delivery-day={day}"
         connection.request("GET", path, headers={"Authorization": f"Bearer {battery.client.token}"})
         response = connection.getresponse()
         response.read()
@@ -49,7 +50,7 @@ def _refused_orders(battery: Battery) -> bytes:
         orders.append(
             {
                 "virtualAssetID": battery.asset["id"],
-                "ifMatch": _read_tag(battery, f"{start:%Y-%m-%d}"),
+                "ifMatch": _read_tag(battery, f"{battery.url}/markets?delivery-day={start:%Y-%m-%d}"),
                 "stage": "DAY_AHEAD",
                 "deliveryDay": f"{start:%Y-%m-%d}",
                 "schedule": schedule,
@@ -68,6 +69,40 @@ def refused_orders(scene: Scene) -> list[Seen]:
     path = f"/organisations/{battery.organisation.id}/orders"
     request = partial(ask, address, battery.client.token, "POST", path, body)
     return compare_both(scene, f"9 12 × {ORDERED_DAYS} orders that are refused", _flood(scene, 12, request))
+
+
+def portfolio_schedules(scene: Scene) -> list[Seen]:
+    """As many assets as a request may have, of which the last is refused: all are judged, nothing is written."""
+    battery, address = find_rivals(scene).attacker, scene.harness.address
+    path, body = _refused_schedules(scene, battery)
+    request = partial(ask, address, battery.client.token, "PUT", path, body)
+    return compare_both(scene, f"9 12 × {SCHEDULED_ASSETS} schedules of a portfolio", _flood(scene, 12, request))
+
+
+def _refused_schedules(scene: Scene, battery: Battery) -> tuple[str, bytes]:
+    organisation, rated = f"/organisations/{battery.organisation.id}", RATED
+    place = {"organisationID": battery.organisation.id, "deliveryZone": "TenneT"}
+    physical = scene.harness.operator.post("/physical-assets", {"name": "Portfolio", **place, "parameters": rated})
+    part = {**rated, **{name: rated[name] / SCHEDULED_ASSETS for name in rated if "Efficiency" not in name}}
+    terms = {name: battery.asset[name] for name in ("start", "end")}
+    backing = [{"physicalAssetID": physical["id"], "share": 1}]
+    asset_ids = [
+        scene.harness.operator.post(
+            f"{organisation}/virtual-assets",
+            {"name": f"Part {number}", **terms, "deliveryZone": "TenneT", **part, "backing": backing},
+        )["id"]
+        for number in range(SCHEDULED_ASSETS)
+    ]
+    portfolio = battery.client.post(f"{organisation}/portfolios", {"name": "All", "virtualAssetIDs": asset_ids})
+    entries = [
+        {
+            "virtualAssetID": asset_id,
+            "ifMatch": _read_tag(battery, f"{organisation}/virtual-assets/{asset_id}"),
+            **battery.schedule([-1.0] * 96 * 7 if asset_id != asset_ids[-1] else [10_000.0]),
+        }
+        for asset_id in asset_ids
+    ]
+    return f"{organisation}/portfolios/{portfolio['id']}/schedules", json.dumps({"schedules": entries}).encode()
 
 
 def plans_and_benchmarks(scene: Scene) -> list[Seen]:

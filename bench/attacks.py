@@ -176,6 +176,7 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "unread-answers": attack_reads.unread_answers,
     "together": attack_reads.all_together,
     "orders": attack_markets.refused_orders,
+    "schedules": attack_markets.portfolio_schedules,
     "plans": attack_markets.plans_and_benchmarks,
     "workbooks": attack_markets.workbooks,
     "lines": attack_markets.line_protocol,

@@ -182,3 +182,18 @@ class TestPeers:
                 await place.battery(other, earned)
         [day] = await place.days(path)
         assert day.get("peers") == peers
+
+    @pytest.mark.parametrize(("permission", "are_shown"), [("Read:revenue", False), ("Read:monitoring", True)])
+    async def test_of_whom_the_reader_knows_by_a_grant_hide_nobody(
+        self, place: Place, permission: str, are_shown: bool
+    ) -> None:
+        path = f"physical-assets/{await place.battery(place.owner, 80)}"
+        for count in (2, 2, 1):
+            other = await place.people.new_organisation()
+            batteries = [await place.battery(other, 10) for _ in range(count)]
+        [day] = await place.days(path)
+        assert "peers" in day
+        grant = f"/physical-assets/{batteries[0]}/grants/{place.owner.id}"
+        await sent(other.admin.put(grant, json={"permissions": [permission]}))
+        [day] = await place.days(path)
+        assert ("peers" in day) is are_shown

@@ -3,7 +3,9 @@
 import asyncio
 import io
 import json
+import os
 import random
+import signal
 import tracemalloc
 from collections import Counter
 
@@ -221,3 +223,41 @@ class TestAStreamThatIsReadInTheService:
     def test_is_a_stream(self):
         with pytest.raises(BadRequest):
             is_bounded(b"no stream at all", 10**6)
+
+
+class TestABodyThatCostsMoreThanItsSize:
+    async def test_is_read_in_another_process(self, owner, fork_server):
+        """Or its reading would hold the interpreter from other requests."""
+        asset = await register_asset(owner)
+        lines, columns = ("/monitoring/write", "text/plain"), (f"/monitoring/{asset.id}/datapoints", JSON)
+        moments = [f"20{number:02}-01-01T00:00:00Z" for number in range(99)]
+        costly = [
+            (*lines, "\n".join(f'm\\ m,asset={asset.id} a="x y",b={number}' for number in range(1000))),
+            (*lines, "\n".join(f"m,asset={asset.id},n={number} b=1" for number in range(1000))),
+            (*columns, json.dumps({f"s{n}": {"time": [at], "value": [1]} for n, at in enumerate(moments)})),
+            (*columns, json.dumps({f"s{number}": {"time": [], "value": []} for number in range(2000)})),
+        ]
+        light = [
+            (*lines, "\n".join(f"m,asset={asset.id} b={number}" for number in range(1000))),
+            (*columns, json.dumps({f"s{n}": {"time": moments[:1], "value": [1]} for n in range(99)})),
+        ]
+
+        def begin(path, media_type, body):
+            headers = {"Content-Type": media_type}
+            return asyncio.create_task(owner.engineer.post(path, content=body.encode(), headers=headers))
+
+        os.kill(fork_server, signal.SIGSTOP)
+        try:
+            waiting = [begin(*one) for one in costly]
+            assert {(await begin(*one)).status_code for one in light} <= {200, 204}
+            done, _ = await asyncio.wait(waiting, timeout=0.5)
+        finally:
+            os.kill(fork_server, signal.SIGCONT)
+        assert not done
+        assert all(answer.status_code < 500 for answer in await asyncio.gather(*waiting))
+
+    async def test_is_refused_for_a_line_that_does_not_end(self, owner):
+        answer = await owner.engineer.post(
+            "/monitoring/write", content=b"m,asset=" + b"x" * (1 << 20), headers={"Content-Type": "text/plain"}
+        )
+        assert (answer.status_code, answer.json()["detail"]) == (400, "A line is longer than 1,048,576 bytes.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.assets import pointers
 from tests.virtual_assets.conftest import Battery, new_asset, register
 
@@ -74,3 +76,15 @@ class TestThePortfoliosSchedules:
             answer = await one.client.put(url, json=body)
             assert (answer.status_code, pointers(answer)) == (status, [place]), answer.text
         assert await scheduled(one) == [0, 0]
+
+    async def test_leave_connections_to_others_where_many_wait(self, make_battery, operator):
+        url, [one, two, _] = await make_portfolio(make_battery, operator)
+        body = {"schedules": [await entry(one, [-200]), await entry(two, [-200])]}
+        async with one.edge.pool.acquire() as db, db.transaction():
+            await db.execute("select from virtual_asset for update")
+            waiting = [asyncio.create_task(one.client.put(url, json=body)) for _ in range(one.edge.pool.get_max_size())]
+            await asyncio.wait(waiting, timeout=0.5)
+            async with asyncio.timeout(5):
+                assert (await operator.get("/physical-assets")).status_code == 200
+        statuses = sorted(answer.status_code for answer in await asyncio.gather(*waiting))
+        assert statuses == [200] + [412] * (len(waiting) - 1)

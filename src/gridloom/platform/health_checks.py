@@ -7,9 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
 import asyncpg
+import structlog
 
 from gridloom.platform.database.errors import DATABASE_ERRORS, classify_error
 from gridloom.platform.http.fields import ResponseBody
+
+log = structlog.get_logger("gridloom.platform.health")
 
 CHECK_TIMEOUT_S: Final = 1.5
 
@@ -40,6 +43,7 @@ class HealthChecks:
         self.checks: list[HealthCheck] = list(required)
         self._required = required
         self._asked: dict[str, asyncio.Task[Check]] = {}
+        self._logged: str = "OK"
 
     async def ask(self, pool: asyncpg.Pool) -> Readiness:
         """Runs all checks concurrently, for at most `timeout_s`. A check that hangs is not started again.
@@ -51,7 +55,18 @@ class HealthChecks:
         checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
         is_well = all(check.status == "OK" for check in checks)
         cannot_serve = any(check.status == "DOWN" for check in checks[: len(self._required)])
-        return Readiness(status="DOWN" if cannot_serve else "OK" if is_well else "DEGRADED", checks=checks)
+        readiness = Readiness(status="DOWN" if cannot_serve else "OK" if is_well else "DEGRADED", checks=checks)
+        self._log_change(readiness)
+        return readiness
+
+    def _log_change(self, readiness: Readiness) -> None:
+        """One line for each change, however often probes ask."""
+        if readiness.status == self._logged:
+            return
+        self._logged = readiness.status
+        write = {"OK": log.info, "DEGRADED": log.warning, "DOWN": log.error}[readiness.status]
+        wrong = {check.name: check.detail for check in readiness.checks if check.status != "OK"}
+        write("readiness.changed", status=readiness.status, checks=wrong)
 
     def _begin_check(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
         name = _name_of(check)

@@ -85,11 +85,21 @@ def asset_lock(asset_id: UUID) -> asyncio.Lock:
     The row lock keeps changes apart. This one keeps a burst of changes of one asset from filling the pool with
     connections that wait for its row.
     """
-    lock = _locks.get(asset_id)
+    return _find_lock(asset_id)
+
+
+def organisation_lock(organisation_id: UUID) -> asyncio.Lock:
+    """The same for changes of many assets at once, which hold a connection for seconds: of an organisation one at a
+    time, so that connections are left to others. No asset's lock is acquired under it."""
+    return _find_lock(organisation_id)
+
+
+def _find_lock(id: UUID) -> asyncio.Lock:
+    lock = _locks.get(id)
     if lock is None:
         if len(_locks) >= MAX_IDLE_LOCKS:
             _evict_idle_locks()
-        lock = _locks[asset_id] = asyncio.Lock()
+        lock = _locks[id] = asyncio.Lock()
     return lock
 
 

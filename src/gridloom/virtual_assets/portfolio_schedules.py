@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.kernel.ids import PortfolioID
+from gridloom.kernel.ids import OrganisationID, PortfolioID
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import (
     BadRequest,
@@ -22,7 +22,7 @@ from gridloom.kernel.problem import (
 from gridloom.platform.database.pool import Database
 from gridloom.platform.http import BULK, Request, RequestBody, ResponseBody, operation
 from gridloom.platform.identity.authorization import authorize_organisation
-from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S, author_of, etag_at, etag_of
+from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S, author_of, etag_at, etag_of, organisation_lock
 from gridloom.virtual_assets.model import LockedAsset
 from gridloom.virtual_assets.portfolio_store import read_portfolio
 from gridloom.virtual_assets.portfolios import PORTFOLIOS, UnknownVirtualAsset
@@ -80,14 +80,21 @@ async def schedule_portfolio(
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
     _check_body(body.schedules)
+    async with organisation_lock(owner):
+        return await _schedule_all(request, owner, portfolio.id, body.schedules)
+
+
+async def _schedule_all(
+    request: Request, owner: OrganisationID, portfolio_id: PortfolioID, schedules: Sequence[NewAssetSchedule]
+) -> list[AcceptedAssetSchedule]:
     db = await request.begin()
-    assets = await _lock_assets(db, owner, body.schedules)
+    assets = await _lock_assets(db, owner, schedules)
     request.set_commit_deadline(MAX_LOCK_S)
     accepted: list[AcceptedAssetSchedule] = []
     refused: list[tuple[str, Mapping[str, object], Problem]] = []
-    for index, one in enumerate(body.schedules):
+    for index, one in enumerate(schedules):
         try:
-            asset = _require_in_portfolio(assets, one.virtual_asset_id, portfolio.id)
+            asset = _require_in_portfolio(assets, one.virtual_asset_id, portfolio_id)
             accepted.append(await _put_schedule(request, db, asset, one))
         except Problem as problem:
             refused.append((f"/schedules/{index}", {"virtualAssetID": str(one.virtual_asset_id)}, problem))

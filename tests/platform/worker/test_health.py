@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
+import structlog
 from tests.people import client_of
 
 from gridloom.platform.events.sequencer import Sequencer
-from gridloom.platform.health_checks import CHECK_TIMEOUT_S, HealthChecks
+from gridloom.platform.health_checks import CHECK_TIMEOUT_S, Check, HealthChecks
 from gridloom.platform.webhooks.dispatcher import Dispatcher
 from gridloom.platform.worker.health import DiskSpaceCheck, standard_checks
 
@@ -90,13 +91,26 @@ class TestReadiness:
         assert [check.detail for check in first.checks if check.name == "what hangs"] == ["no answer"]
         checks._asked["what hangs"].cancel()
 
+    async def test_is_logged_where_it_changes_and_not_at_each_probe(self, app):
+        async def check_luck(pool):
+            return Check(name="luck", status=luck, detail="spun")
+
+        checks = HealthChecks(check_luck)
+        with structlog.testing.capture_logs() as lines:
+            for luck in ("OK", "DOWN", "DOWN", "DEGRADED", "DOWN", "OK", "OK"):  # noqa: B007 — read by the check
+                await checks.ask(app.pool)
+        errors = [(line["event"], line["checks"]) for line in lines if line["log_level"] == "error"]
+        assert errors == [("readiness.changed", {"luck": "spun"})] * 2
+
     async def test_fails_while_the_replica_stops(self, app, anonymous, operator):
         app.stopping.set()
         try:
-            answer = await anonymous.get("/health/ready")
+            with structlog.testing.capture_logs() as lines:
+                answer = await anonymous.get("/health/ready")
             told = (await operator.get("/health/ready")).text
         finally:
             app.stopping.clear()
+        assert not [line for line in lines if line["log_level"] == "error"], "a probe is no failed request"
         assert answer.status_code == 503
         assert answer.json()["checks"][0] == {"name": "service", "status": "DOWN", "detail": "is stopping"}
         assert "PostgreSQL" not in told, "nobody is looked up while it is down"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, Literal
@@ -24,6 +24,7 @@ from gridloom.platform.http import Instant, QueryParameters, Request, ResponseBo
 from gridloom.platform.http.operation import H
 from gridloom.platform.http.windows import check_length
 from gridloom.platform.identity.authorization import authorize_asset
+from gridloom.platform.identity.store.grants import list_granting_organisations
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.model import Contribution, Subject
 from gridloom.revenue.reporting import Report, all_categories, bucket_parts
@@ -71,11 +72,11 @@ class BenchmarkDayView(ResponseBody):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSubject:
-    """Whose days are asked for, and the organisations whose figures the reader may know."""
+    """Whose days are asked for, and the organisation that owns them."""
 
     kind: Literal["PHYSICAL", "VIRTUAL"]
     report: Subject
-    known_organisations: frozenset[UUID]
+    organisation_id: UUID
 
 
 def _declare_benchmark(path: str, summary: str) -> Callable[[H], H]:
@@ -93,10 +94,8 @@ async def read_physical_asset_benchmark(
     """
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
     parts = await read_backed(request.db, [authorized.key])
-    known = frozenset({authorized.organisation_id, request.caller.organisation_id})
-    return await _answer_benchmark(
-        request, BenchmarkSubject("PHYSICAL", Subject("", parts, (authorized.key,)), known), query
-    )
+    report = Subject("", parts, (authorized.key,))
+    return await _answer_benchmark(request, BenchmarkSubject("PHYSICAL", report, authorized.organisation_id), query)
 
 
 @_declare_benchmark("/revenue-reporting/virtual-assets/{virtualAssetID}/benchmark", "Benchmark a virtual asset")
@@ -107,8 +106,7 @@ async def read_virtual_asset_benchmark(
     class."""
     authorized = await authorize_asset(request.db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
     report = Subject("", (Contribution(authorized.key),), (authorized.key,))
-    known = frozenset({authorized.organisation_id, request.caller.organisation_id})
-    return await _answer_benchmark(request, BenchmarkSubject("VIRTUAL", report, known), query)
+    return await _answer_benchmark(request, BenchmarkSubject("VIRTUAL", report, authorized.organisation_id), query)
 
 
 @_declare_benchmark("/revenue-reporting/fleets/{fleetID}/benchmark", "Benchmark a fleet")
@@ -116,10 +114,8 @@ async def read_fleet_benchmark(request: Request, fleet_id: UUID, query: Benchmar
     """Its physical assets together; `foresight` is the sum of each by itself. Peers are batteries outside of it."""
     group = await require_fleet(request.db, request.caller, fleet_id)
     parts = await read_backed(request.db, group.asset_keys)
-    known = frozenset({group.organisation_id, request.caller.organisation_id})
-    return await _answer_benchmark(
-        request, BenchmarkSubject("PHYSICAL", Subject("", parts, group.asset_keys), known), query
-    )
+    report = Subject("", parts, group.asset_keys)
+    return await _answer_benchmark(request, BenchmarkSubject("PHYSICAL", report, group.organisation_id), query)
 
 
 @_declare_benchmark("/revenue-reporting/portfolios/{portfolioID}/benchmark", "Benchmark a portfolio")
@@ -129,10 +125,8 @@ async def read_portfolio_benchmark(
     """Its virtual assets together; `foresight` is the sum of each by itself. Peers are virtual assets outside of it."""
     group = await require_portfolio(request.db, request.caller, portfolio_id)
     parts = tuple(Contribution(key) for key in group.asset_keys)
-    known = frozenset({group.organisation_id, request.caller.organisation_id})
-    return await _answer_benchmark(
-        request, BenchmarkSubject("VIRTUAL", Subject("", parts, group.asset_keys), known), query
-    )
+    report = Subject("", parts, group.asset_keys)
+    return await _answer_benchmark(request, BenchmarkSubject("VIRTUAL", report, group.organisation_id), query)
 
 
 async def _answer_benchmark(
@@ -143,16 +137,20 @@ async def _answer_benchmark(
     check_length(asked.start, asked.end, longest, "query:end")
     days = list(market_days_in(asked))
 
+    reader = request.caller.organisation_id
+    known = {subject.organisation_id, reader, *await list_granting_organisations(request.db, reader, READ)}
+
     async def compare(turn: SolverTurn) -> list[BenchmarkDay]:
-        return await _compare_days(request.pool, turn, subject, days)
+        return await _compare_days(request.pool, turn, subject, days, known)
 
     found = await request.resources[SolverQueue].run(request, compare, is_long=True)
     return [_view_day(one) for one in found]
 
 
 async def _compare_days(
-    db: Database, turn: SolverTurn, subject: BenchmarkSubject, days: list[date]
+    db: Database, turn: SolverTurn, subject: BenchmarkSubject, days: list[date], known_organisations: Collection[UUID]
 ) -> list[BenchmarkDay]:
+    """`known_organisations`: those whose figures the reader may know."""
     window = Window(market_day_window(days[0]).start, market_day_window(days[-1]).end)
     keys = subject.report.rated_keys
     is_physical = subject.kind == "PHYSICAL"
@@ -164,7 +162,7 @@ async def _compare_days(
     foresight = await turn.solve(lambda deadline: foresee_days(batteries, days, prices, deadline))
     earned = await _read_earned(db, subject.report, window)
     return [
-        BenchmarkDay(day, *earned[index], foresight[index], compare_peers(peers, index, subject.known_organisations))
+        BenchmarkDay(day, *earned[index], foresight[index], compare_peers(peers, index, known_organisations))
         for index, day in enumerate(days)
     ]
 

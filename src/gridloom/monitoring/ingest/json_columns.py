@@ -50,10 +50,12 @@ def from_columns(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> Po
     return _join_pieces(pieces, many=many)
 
 
-def from_columns_fast(body: bytes, *, many: bool, unit: TimeUnit | None = None) -> PointColumns | None:
+def from_columns_fast(
+    body: bytes, *, many: bool, unit: TimeUnit | None = None, max_times: int = MAX_FAST_PATH_TIMES
+) -> PointColumns | None:
     """The columns of a body without a fault in it, whose signals were sampled together; None for any other."""
     try:
-        pieces = _read_pieces(body, _KnownTimes(partial(_fast_path_times, unit=unit), MAX_FAST_PATH_TIMES), many=many)
+        pieces = _read_pieces(body, _KnownTimes(partial(_fast_path_times, unit=unit), max_times), many=many)
     except (_Unusual, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return _join_pieces(pieces, many=many)

@@ -21,9 +21,18 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import BadRequest
+from gridloom.kernel.shares import MEBIBYTE
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
-from gridloom.monitoring.ingest.columns import Codes, PointColumns, TooManyPoints, check_count, check_names, error
+from gridloom.monitoring.ingest.columns import (
+    MAX_NAMES,
+    Codes,
+    PointColumns,
+    TooManyPoints,
+    check_count,
+    check_names,
+    error,
+)
 from gridloom.monitoring.ingest.timestamps import Faults
 from gridloom.monitoring.model import MAX_POINTS, Reason, TimeUnit
 from gridloom.platform.http.long_bodies.slices import count_in_slices
@@ -31,6 +40,7 @@ from gridloom.platform.http.long_bodies.slices import count_in_slices
 NO_TIME: Final = np.iinfo(np.int64).min
 """Of a line without a time: it is now."""
 MAX_FAULTS: Final = 50
+MAX_LINE_BYTES: Final = MEBIBYTE
 MAX_ASSET_CHARACTERS: Final = 200
 """Of a battery's name."""
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?\d+i$|^\d+u$"
@@ -110,21 +120,26 @@ def parse_lines(body: bytes, unit: TimeUnit) -> ParsedLines:
     for sign, most in ((b"=", 6 * MAX_POINTS), (b"\n", 2 * MAX_POINTS)):
         if len(body) > most and count_in_slices(body, sign) > most:
             raise TooManyPoints(f"The request holds far more than {MAX_POINTS:,} points.")
+    found = parse_uniform_lines(body, unit)
+    if found is not None:
+        return found
     try:
         text = body.decode()
     except UnicodeDecodeError as fault:
         raise BadRequest(f"The body is not UTF-8: {fault.reason} at byte {fault.start}.") from None
-    found = None if _UNUSUAL.search(body) else _parse_columns(body, unit)
-    if found is not None:
-        return found
     reader = _LineReader()
     for number, line in _split_lines(text):
         reader.read_line(number, line)
     return reader.pack_points(unit)
 
 
-def _parse_columns(body: bytes, unit: TimeUnit) -> ParsedLines | None:
-    """The points of lines that are all of one shape and without a fault, by Arrow; None for any others."""
+def parse_uniform_lines(body: bytes, unit: TimeUnit, max_series: int = MAX_NAMES) -> ParsedLines | None:
+    """The points of lines that are all of one shape, without a fault and of few series, by Arrow; None for any others.
+
+    Those take many times as long, line by line or series by series, and all of that time the interpreter lock.
+    """
+    if _UNUSUAL.search(body):
+        return None
     blanks = body.partition(b"\n")[0].count(b" ")
     if not 1 <= blanks <= 2:
         return None
@@ -140,6 +155,8 @@ def _parse_columns(body: bytes, unit: TimeUnit) -> ParsedLines | None:
         return None
     series = table["series"].chunk(0).dictionary_encode()
     check_names(series.dictionary)
+    if len(series.dictionary) > max_series:
+        return None
     reader = _LineReader()
     kinds = [reader.read_series(text) for text in series.dictionary.to_pylist()]
     if any(kind.fault is not None for kind in kinds):

@@ -7,7 +7,10 @@ A body is parsed in one of three ways, by its size:
 |---|---|
 | on the event loop | up to 32 KiB (`INLINE_MAX_BYTES`), except Arrow; fast path up to 320 KiB (`FAST_PATH_MAX_BYTES`) |
 | in a thread | up to 1 MiB (`SUBPROCESS_MIN_BYTES`), and Arrow of instants and numbers alone |
-| in a process of its own | above, and Arrow that may unpack to more than its size (`tables.is_bounded`) |
+| in a process of its own | above, and from 32 KiB on what costs more than its size says |
+
+That is Arrow that may unpack to more than its size (`tables.is_bounded`), lines of several shapes or many series, and
+JSON in columns of many series that were not sampled together.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import numpy as np
 from gridloom.monitoring import metrics
 from gridloom.monitoring.ingest import json_columns, json_rows, tables
 from gridloom.monitoring.ingest.columns import TooManyPoints, check_count, drop_invalid
-from gridloom.monitoring.ingest.line_protocol import ParsedLines, parse_lines
+from gridloom.monitoring.ingest.line_protocol import MAX_LINE_BYTES, ParsedLines, parse_lines, parse_uniform_lines
 from gridloom.monitoring.model import (
     LATEST_US,
     MAX_POINTS,
@@ -34,13 +37,13 @@ from gridloom.monitoring.model import (
     TimeUnit,
     microseconds,
 )
-from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.platform.database.clock import platform_now
 from gridloom.platform.database.pool import Pool
 from gridloom.platform.http import Request
 from gridloom.platform.http.decode.json_decoder import holds_long_run, reject_long_numbers
 from gridloom.platform.http.long_bodies.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
-from gridloom.platform.http.long_bodies.slices import count_in_slices
+from gridloom.platform.http.long_bodies.slices import count_in_slices, reject_long_lines
 from gridloom.platform.http.responses import ARROW, CSV, JSON, NDJSON
 
 FAST_PATH_MAX_BYTES: Final = 320 * 1024
@@ -49,6 +52,10 @@ loop at each step of Arrow and numpy."""
 MAX_FAST_PATH_BRACES: Final = 65
 """Of JSON in columns: each series has some work of its own."""
 MAX_FAST_PATH_COMMAS: Final = 40_000
+MAX_THREAD_BRACES: Final = 1025
+MAX_THREAD_TIMES: Final = 64
+"""Different arrays of times in JSON in columns: each is read by itself, so thousands of them would hold the interpreter
+for as long as much longer bodies."""
 CLOCK_CACHE_TTL_S: Final = 5.0
 
 _ARRAY: Final = re.compile(rb"\s*\[")
@@ -92,6 +99,10 @@ def _holds_few_series(body: bytes) -> bool:
     signs = np.frombuffer(body, np.uint8)  # which counts them in a third of the time that bytes take
     braces, commas = (np.count_nonzero(signs == ord(sign)) for sign in "{,")
     return bool(braces <= MAX_FAST_PATH_BRACES and commas <= MAX_FAST_PATH_COMMAS)
+
+
+def _holds_many_series(body: bytes, media_type: str) -> bool:
+    return media_type == JSON and body.count(b"{") > MAX_FAST_PATH_BRACES and _ARRAY.match(body) is None
 
 
 def _reject_implausible(body: bytes, *, is_rows: bool) -> None:
@@ -139,8 +150,13 @@ async def receive(
 
 async def parse_line_protocol(request: Request, body: bytes, unit: TimeUnit) -> ParsedLines:
     metrics.BODY_BYTES.labels("line protocol").inc(len(body))
+    if len(body) <= INLINE_MAX_BYTES:
+        return parse_lines(body, unit)
+    reject_long_lines(body, MAX_LINE_BYTES)
     if len(body) <= SUBPROCESS_MIN_BYTES:
-        return await off_loop(len(body) > INLINE_MAX_BYTES, parse_lines, body, unit)
+        found = await off_loop(True, parse_uniform_lines, body, unit, HEAVY_SIGNALS)
+        if found is not None:
+            return found
     return await run_in_subprocess(request.holder, parse_lines, body, unit)
 
 
@@ -167,7 +183,7 @@ async def _select_valid(lines: ParsedLines, ids: Mapping[str, str], now_us: int)
 
 async def _parse_by_size(request: Request, body: bytes, many: bool, unit: TimeUnit | None, now_us: int) -> Received:
     media_type, latest_us = request.content_type, min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
-    if len(body) <= INLINE_MAX_BYTES and media_type != ARROW:
+    if len(body) <= INLINE_MAX_BYTES and media_type != ARROW and not _holds_many_series(body, media_type):
         return parse(body, media_type, many=many, latest_us=latest_us, unit=unit)
     found = parse_fast(body, media_type, many=many, latest_us=latest_us, unit=unit)
     if found is None and (len(body) <= SUBPROCESS_MIN_BYTES or media_type == ARROW):
@@ -180,7 +196,13 @@ async def _parse_by_size(request: Request, body: bytes, many: bool, unit: TimeUn
 def _parse_unless_long(
     body: bytes, media_type: str, *, many: bool, latest_us: int, unit: TimeUnit | None = None
 ) -> Received | None:
-    """None for Arrow that may unpack to more than its size, or is long and has more to it than instants and numbers."""
+    """None for Arrow that may unpack to more than its size, or is long and has more to it than instants and numbers,
+    and for JSON in columns of many series that were not sampled together."""
+    if _holds_many_series(body, media_type):
+        if body.count(b"{") > MAX_THREAD_BRACES or holds_long_run(body):
+            return None
+        columns = json_columns.from_columns_fast(body, many=many, unit=unit, max_times=MAX_THREAD_TIMES)
+        return None if columns is None else drop_invalid(columns, latest_us)
     if media_type == ARROW and not tables.is_bounded(body, SUBPROCESS_MIN_BYTES):
         return None
     return parse(body, media_type, many=many, latest_us=latest_us, unit=unit)

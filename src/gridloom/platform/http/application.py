@@ -36,7 +36,7 @@ from gridloom.platform.http.decode.body import BodyBudget, decode_body, read_con
 from gridloom.platform.http.decode.parameters import asks_for_excel, parameter_decoder_of, parse_parameter, split_query
 from gridloom.platform.http.disconnect import DisconnectWatch, DisconnectWatcher
 from gridloom.platform.http.fields import QueryParameters
-from gridloom.platform.http.operation import Operation, Router
+from gridloom.platform.http.operation import PROBE, Operation, Router
 from gridloom.platform.http.reads import ReadShare
 from gridloom.platform.http.request import AppState, AuditHook, Receive, Request, Scope, Send
 from gridloom.platform.http.responses import CSV
@@ -279,7 +279,7 @@ class Application:
         elif caller is not None and self.shares.holder_of(caller) is None:
             # The sandbox's own simulator is rejected as a matter of course, which would hide others in the log.
             log.debug("request", **details)
-        elif details["status"] >= 500:
+        elif details["status"] >= 500 and (request is None or request.operation.access is not PROBE):
             log.error("request.failed", **details)
         else:
             log.info("request", **details)

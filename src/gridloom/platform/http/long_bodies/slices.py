@@ -46,16 +46,14 @@ def count_in_slices(body: bytes, mark: bytes, slice_bytes: int = 16 * SLICE_BYTE
 
 
 def reject_long_lines(body: bytes, longest_bytes: int) -> None:
-    """Every line of a table ends within so many bytes."""
+    """Every line of a body ends within so many bytes."""
     first = body[: longest_bytes + 2]  # with both marks of a line that ends in two
     mark = b"\n" if b"\n" in first or b"\r" not in first else b"\r"
     start = 0
     while len(body) - start > longest_bytes:
         end = body.rfind(mark, start, start + longest_bytes + 1)  # the lines that end before it are shorter still
         if end < 0:
-            raise BadRequest.at(
-                "", f"A line of the table is longer than {longest_bytes:,} bytes.", "a line is too long"
-            )
+            raise BadRequest.at("", f"A line is longer than {longest_bytes:,} bytes.", "a line is too long")
         start = end + 1
 
 

@@ -99,6 +99,21 @@ async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: li
     return frozenset(row["id"] for row in rows)
 
 
+async def list_granting_organisations(
+    db: Database, organisation_id: UUID, permission: Permission
+) -> frozenset[OrganisationID]:
+    """The owners of assets on which the organisation holds a grant of this."""
+    rows = await db.fetch(
+        """
+        select distinct a.organisation_id from asset_grant g join asset a on a.key = g.asset_key
+        where g.organisation_id = $1 and g.permissions @> array[$2::text]
+        """,
+        organisation_id,
+        permission,
+    )
+    return frozenset(row["organisation_id"] for row in rows)
+
+
 async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[GrantRecord]:
     """By organisation."""
     rows = await db.fetch(
