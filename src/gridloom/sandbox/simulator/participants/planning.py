@@ -16,8 +16,8 @@ LEVELS = 40
 SPARE = 1
 """Levels at either end that a plan leaves alone: schedules are rounded, and availability may shrink a little."""
 LATE_EUR, CUSTOMER_EUR, OUTSIDE_EUR = 1e7, 1e5, 1e9
-"""What a level off the end costs a plan, a quarter-hour in which customers get nothing, and a level by which it falls
-short of what reserves need: more than anything that can be earned, so that there is a plan from wherever it begins"""
+"""The cost of a level off the end, of a quarter-hour without customers, and of a level that reserves lack in
+a quarter-hour: more than anything that can be earned, so that there is a plan from wherever it begins"""
 WEAR_EUR_MWH = (6.0, 15.0, 30.0, 60.0, 120.0, 400.0)
 """The least earning of a discharged MWh beyond its cost; more and more, until the plan keeps to its cycles."""
 

@@ -132,7 +132,7 @@ def earn_reserves(market_data: MarketData, day: date, held: Iterable[HeldReserve
 
 
 def restoring_eur_mwh(market_data: MarketData, day: date, direction: Direction) -> float:
-    """What a called MWh brings once the store is as it was, at the day's mean price: it is bought back, with what is
+    """The value of a called MWh once the store is as it was, at the day's mean price: it is bought back, with what is
     lost both ways, or sold with that loss."""
     mean_eur_mwh, both_ways = float(market_data.day_ahead(day).mean()), VIRTUAL_EFFICIENCY**2
     return both_ways * mean_eur_mwh if direction is Direction.NEG else -mean_eur_mwh / both_ways
