@@ -1,4 +1,4 @@
-"""The console's pictures in the README, taken from a sandbox whose history is complete.
+"""The console's pictures in the README and the guide, taken from a sandbox whose history is complete.
 
     python -m bench.console_pictures ADDRESS OPERATOR TRADER OWNER
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 from tests.platform.console.journeys.conftest import NO_BROWSER, find_chromium
 
@@ -32,10 +34,23 @@ def _open_first_message(page: Page) -> None:
     page.locator(".inbox-items button").first.click()
 
 
+def _await_proposals(page: Page) -> None:
+    """The plans of all batteries at the next gate, of which some take the service seconds."""
+    expect(page.get_by_text("Planning")).to_have_count(0, timeout=MAX_WAIT_MS)
+
+
+def _type_bids(page: Page) -> None:
+    page.get_by_role("textbox", name="FCR 00–04").fill("4@28 2@56")
+    page.get_by_role("textbox", name="aFRR up 16–20").fill("3@9.80/120")
+
+
 SCREENS: dict[str, tuple[str, str, Step]] = {
     "overview": ("trader", "/", _stay),
     "auctions": ("trader", "/auctions", _stay),
     "day": ("trader", "/virtual-batteries", _open_first_battery),
+    "portfolio-plan": ("trader", "/portfolio-plan", _stay),
+    "markets": ("trader", "/markets", _await_proposals),
+    "reserves": ("owner", "/reserves", _type_bids),
     "revenue": ("trader", "/revenue", _stay),
     "inbox": ("trader", "/inbox", _open_first_message),
     "asset": ("owner", "/physical-assets", _open_first_battery),
@@ -49,6 +64,11 @@ def _settle(page: Page) -> None:
     """Until nothing is loading any more."""
     expect(page.locator("#screen h1")).to_be_visible(timeout=MAX_WAIT_MS)
     expect(page.locator(".skeleton")).to_have_count(0, timeout=MAX_WAIT_MS)
+
+
+def _save(picture: bytes, path: Path) -> None:
+    """In 256 colours, which take half of the space and look the same."""
+    Image.open(BytesIO(picture)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main(address: str, operator: str, trader: str, owner: str) -> None:
@@ -69,7 +89,7 @@ def main(address: str, operator: str, trader: str, owner: str) -> None:
             reach(page)
             page.wait_for_timeout(500)
             _settle(page)
-            page.screenshot(path=PICTURES / f"{picture}.png")
+            _save(page.screenshot(), PICTURES / f"{picture}.png")
         browser.close()
 
 

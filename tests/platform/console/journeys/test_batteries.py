@@ -46,10 +46,10 @@ class TestAnOwner:
             said = tab.page.get_by_role("region", name="Said by the site")
             await expect(said).to_contain_text("1 applied")
             await expect(said).not_to_contain_text("received")
-            await asyncio.to_thread(say, quarter, "NOT_FOLLOWED", reason="4,100 kW measured")
+            await asyncio.to_thread(say, quarter, "NOT_FOLLOWED", reason="The inverter does not answer")
             row = said.get_by_role("row", name=re.compile("not followed"))
             await expect(row).to_contain_text(quarter.astimezone(BERLIN).strftime("%H:%M"))
-            await expect(row).to_contain_text("4,100 kW measured")
+            await expect(row).to_contain_text("The inverter does not answer")
             await tab.check_in_both_themes()
 
     async def test_announces_an_unavailability_and_sees_it_in_the_fortnight(self, open_tab: OpenTab, scene: Scene):

@@ -157,7 +157,7 @@ class TestReserves:
             # What is emptied is taken back.
             await page.get_by_role("textbox", name="FCR 00–04").fill("")
             await page.keyboard.press("Control+Enter")
-            await expect(page.get_by_text("1 taken back.")).to_be_visible()
+            await expect(page.get_by_text("2 bids taken back.")).to_be_visible()
         assert list(await asyncio.to_thread(standing, scene.owner, wilster, day)) == ["POS_00_04"]
 
     async def test_of_several_batteries_are_placed_battery_by_battery_and_one_may_be_refused(

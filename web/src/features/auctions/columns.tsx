@@ -26,7 +26,7 @@ export function columnsOf({ now, zone, isOperator, nameOf }: Context): ViewColum
       label: 'Auction',
       isFixed: true,
       sortBy: (one) => one.item.ratedDischargePower,
-      cell: (one) => <Name auction={one} />,
+      cell: (one) => <Name auction={one} zone={zone} />,
     },
     {
       id: 'zone',
@@ -56,6 +56,7 @@ export function columnsOf({ now, zone, isOperator, nameOf }: Context): ViewColum
     {
       id: 'closes',
       label: 'Closes',
+      isWide: true,
       sortBy: endOf,
       cell: (one) => <span className="nowrap">{weekdayTime(endOf(one), zone)}</span>,
     },
@@ -121,14 +122,16 @@ export function columnsOf({ now, zone, isOperator, nameOf }: Context): ViewColum
   return columns
 }
 
-function Name({ auction }: { auction: Auction }) {
+function Name({ auction, zone }: { auction: Auction; zone: Zone }) {
   const { item } = auction
   return (
     <>
       <Link to={`/auctions/${auction.id}`}>
         <strong className="nowrap">{size(item.ratedDischargePower, item.energyCapacity)}</strong>
       </Link>
-      <span className="note second-line narrow-line">{item.deliveryZone}</span>
+      <span className="note second-line narrow-line">
+        {item.deliveryZone}, closes {weekdayTime(endOf(auction), zone)}
+      </span>
     </>
   )
 }

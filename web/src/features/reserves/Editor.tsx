@@ -89,9 +89,7 @@ export function Editor(props: Props) {
       setOutcome(done)
       if (done.refused.length === 0) {
         setDraft({ texts: {}, energies: {} })
-        say(
-          `${plural(done.placed, isPhysical ? 'bid' : 'offer')} placed${done.withdrawn > 0 ? `, ${done.withdrawn} taken back` : ''}.`,
-        )
+        say(saidOf(done, isPhysical ? 'bid' : 'offer'))
       }
     } finally {
       setIsBusy(false)
@@ -169,6 +167,11 @@ export function Editor(props: Props) {
       </div>
     </>
   )
+}
+
+function saidOf({ placed, withdrawn }: Outcome, noun: string): string {
+  if (placed === 0) return `${plural(withdrawn, noun)} taken back.`
+  return `${plural(placed, noun)} placed${withdrawn > 0 ? `, ${withdrawn} taken back` : ''}.`
 }
 
 /** Leaving with what was typed asks first. */

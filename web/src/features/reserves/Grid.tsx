@@ -123,23 +123,25 @@ function ProductLine({ row, ...props }: Props & { row: ProductRow }) {
   }
   return (
     <tr>
-      <th scope="row" className="reserves-product">
-        <span className="dot" style={{ color: row.colour }} aria-hidden="true" />
-        <span>
-          <strong>{row.label}</strong>
-          <span className="note second-line">{row.unit}</span>
-          {hasEnergy && (
-            <span className="reserves-energy">
-              <input
-                aria-label={`${row.label}, energy price, EUR/MWh`}
-                placeholder="energy"
-                value={shown.energies[row.code] ?? ''}
-                disabled={!isAnyOpen || !mayBid}
-                onChange={(event) => props.onPrice(row.code, event.target.value)}
-              />
-              <span className="note">EUR/MWh</span>
-            </span>
-          )}
+      <th scope="row">
+        <span className="reserves-product">
+          <span className="dot" style={{ color: row.colour }} aria-hidden="true" />
+          <span>
+            <strong>{row.label}</strong>
+            <span className="note second-line">{row.unit}</span>
+            {hasEnergy && (
+              <span className="reserves-energy">
+                <input
+                  aria-label={`${row.label}, energy price, EUR/MWh`}
+                  placeholder="energy"
+                  value={shown.energies[row.code] ?? ''}
+                  disabled={!isAnyOpen || !mayBid}
+                  onChange={(event) => props.onPrice(row.code, event.target.value)}
+                />
+                <span className="note">EUR/MWh</span>
+              </span>
+            )}
+          </span>
         </span>
       </th>
       {BLOCKS.map((hour, column) => (
