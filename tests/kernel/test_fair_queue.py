@@ -14,8 +14,10 @@ from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.shares import Share, ShareExceeded
 
 
-def queue_of(slots: int = 2, max_running: int = 1, max_waiting: int = 100) -> FairQueue:
-    return FairQueue(Share.COMPUTATIONS, slots=slots, max_running=max_running, max_waiting=max_waiting)
+def queue_of(slots: int = 2, max_running: int = 1, max_waiting: int = 100, max_long: int | None = None) -> FairQueue:
+    return FairQueue(
+        Share.COMPUTATIONS, slots=slots, max_running=max_running, max_waiting=max_waiting, max_long=max_long
+    )
 
 
 class Work:
@@ -78,6 +80,16 @@ class TestACursor:
             await work.end("short")
             await work.end("of another")
             assert work.started[2:] == ["short", "of another", "long"]
+
+    async def test_passes_by_long_work_beyond_its_limit_for_its_holder_alone(self) -> None:
+        async with work_at(queue_of(slots=4, max_running=2, max_long=1)) as work:
+            for name, holder, is_long in (("1", "a", True), ("2", "a", True), ("3", "a", False), ("4", "b", True)):
+                await work.ask(name, holder, is_long=is_long)
+            assert work.started == ["1", "3", "4"]
+            await work.end("3")
+            assert work.started == ["1", "3", "4"]
+            await work.end("1")
+            assert work.started == ["1", "3", "4", "2"]
 
     async def test_has_no_limit_for_exempt_callers(self) -> None:
         async with work_at(queue_of(slots=3, max_running=1, max_waiting=1)) as work:

@@ -41,16 +41,20 @@ class _Line:
 class FairQueue:
     """Admits `slots` pieces of work at a time, at most `max_running` of one holder, of whom `max_waiting` more wait.
 
-    A holder is an organisation; None is exempt from both limits. `max_running` is below `slots`, so one organisation
-    alone never fills them all.
+    A holder is an organisation; None is exempt from all limits. `max_running` is below `slots`, so one organisation
+    alone never fills them all. Of what is long, `max_long` pieces of one holder run at a time.
     """
 
-    def __init__(self, share: Share, *, slots: int, max_running: int, max_waiting: int) -> None:
+    def __init__(
+        self, share: Share, *, slots: int, max_running: int, max_waiting: int, max_long: int | None = None
+    ) -> None:
         assert 0 < max_running < slots, "one organisation must leave a slot to the others"
         self._share = share
         self._free = slots
         self._max_running = max_running
         self._max_waiting = max_waiting
+        self._max_long = max_running if max_long is None else max_long
+        self._running_long: Counter[Hashable | None] = Counter()
         self._running: Counter[Hashable | None] = Counter()
         self._lines: OrderedDict[Hashable | None, _Line] = OrderedDict()
         self._short_in_a_row = 0
@@ -74,7 +78,7 @@ class FairQueue:
             yield
         finally:
             self._typical_s += _NEWEST_WEIGHT * (time.monotonic() - began - self._typical_s)
-            self._release_slot(holder)
+            self._release_slot(holder, is_long)
 
     async def _await_turn(self, holder: Hashable | None, is_long: bool) -> None:
         waiter = _Waiter(holder, is_long, asyncio.get_running_loop().create_future())
@@ -95,7 +99,7 @@ class FairQueue:
             await waiter.turn
         except asyncio.CancelledError:
             if waiter.turn.done() and not waiter.turn.cancelled():
-                self._release_slot(holder)
+                self._release_slot(holder, is_long)
             else:
                 self._remove_waiter(waiter)
             raise
@@ -106,11 +110,12 @@ class FairQueue:
         if not len(line):
             del self._lines[waiter.holder]
 
-    def _release_slot(self, holder: Hashable | None) -> None:
+    def _release_slot(self, holder: Hashable | None, is_long: bool) -> None:
         self._free += 1
-        self._running[holder] -= 1
-        if not self._running[holder]:
-            del self._running[holder]
+        for running in (self._running, self._running_long) if is_long else (self._running,):
+            running[holder] -= 1
+            if not running[holder]:
+                del running[holder]
         self._start_next()
 
     def _start_next(self) -> None:
@@ -123,6 +128,8 @@ class FairQueue:
                 self._lines.move_to_end(waiter.holder)
             self._free -= 1
             self._running[waiter.holder] += 1
+            if waiter.is_long:
+                self._running_long[waiter.holder] += 1
             self._short_in_a_row = 0 if waiter.is_long else self._short_in_a_row + 1
             waiter.turn.set_result(None)
 
@@ -130,10 +137,13 @@ class FairQueue:
         """Of the holders below their limit, in the order of their turns, the first with short work."""
         lines = [line for holder, line in self._lines.items() if self._may_start(holder)]
         short = next((line.short[0] for line in lines if line.short), None)
-        long = next((line.long[0] for line in lines if line.long), None)
+        long = next((line.long[0] for line in lines if line.long and self._may_start_long(line.long[0].holder)), None)
         if long is not None and self._short_in_a_row >= MAX_SHORT_IN_A_ROW:
             return long
         return short or long
 
     def _may_start(self, holder: Hashable | None) -> bool:
         return holder is None or self._running[holder] < self._max_running
+
+    def _may_start_long(self, holder: Hashable | None) -> bool:
+        return holder is None or self._running_long[holder] < self._max_long

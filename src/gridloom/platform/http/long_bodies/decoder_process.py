@@ -46,6 +46,8 @@ READER_SLOTS: Final = 3
 MAX_WAITING_BODIES: Final = 1000
 MAX_READERS: Final = 2
 """Of one organisation at a time, so that a slot is left to the others."""
+MAX_LONG_READERS: Final = 1
+"""Of those, beyond `SHORT_BYTES`: each may take `MAX_MEMORY_BYTES`."""
 INLINE_MAX_BYTES: Final = 32 * KIBIBYTE
 """Longer bodies are decoded off the event loop, so that it stays free."""
 SUBPROCESS_MIN_BYTES: Final = MEBIBYTE
@@ -176,7 +178,11 @@ def _find_queue(loop: asyncio.AbstractEventLoop) -> FairQueue:
     queue = _queues.get(loop)
     if queue is None:
         queue = _queues[loop] = FairQueue(
-            Share.BODY_BYTES, slots=READER_SLOTS, max_running=MAX_READERS, max_waiting=MAX_WAITING_BODIES
+            Share.BODY_BYTES,
+            slots=READER_SLOTS,
+            max_running=MAX_READERS,
+            max_waiting=MAX_WAITING_BODIES,
+            max_long=MAX_LONG_READERS,
         )
     return queue
 
