@@ -21,7 +21,7 @@ from tests.conftest import counting_reads, migrated_database, read_from_standby
 from tests.database_server import find_standby
 from tests.people import PASSWORD
 from tests.platform.console.journeys.scene import Scene, make_scene
-from tests.platform.console.journeys.watching import Tab
+from tests.platform.console.journeys.watching import DESK, Tab
 from tests.ports import free_port
 
 from gridloom.app import create_edge
@@ -39,7 +39,6 @@ NO_BROWSER = (
     "and the console's journeys run."
 )
 
-DESK = (1440, 900)
 OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 

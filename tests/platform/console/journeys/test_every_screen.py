@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 from tests.platform.console.journeys.conftest import WEB, OpenTab
 from tests.platform.console.journeys.scene import Scene
-from tests.platform.console.journeys.watching import MAX_WAIT_MS, Tab
+from tests.platform.console.journeys.watching import DESK, MAX_WAIT_MS, Tab
 
 # The figures of the overview fit without scrolling sideways: one that is cut reads as another.
 CUT_FIGURES = """
@@ -72,7 +72,7 @@ def screens_of(username: str, scene: Scene) -> list[str]:
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
 """The rules of a style sheet that hold up to some width, or from it on."""
 COLOURS = re.compile(r"(?:^|[;{\s])((?:color|background|fill|opacity|filter|mix-blend-mode|--)[\w-]*:[^;}]*)")
-DESK, PHONE = (1440, 900), (390, 844)
+PHONE = (390, 844)
 
 
 class TestEveryScreen:

@@ -135,7 +135,7 @@ class TestAGateThatPasses:
 
 
 def make_battery_of_today(scene: Scene) -> str:
-    """One of the rival's that delivers already."""
+    """One of the rival's that delivers today alone: other journeys count tomorrow's."""
     grant = f"/physical-assets/{scene.assets['Wilster']}/grants/{scene.operator.organisation_id}"
     may = ["Read:physical-assets", "Read:schedules", "Read:monitoring", "Update:schedules"]
     scene.owner.put(grant, {"permissions": may})
@@ -143,7 +143,7 @@ def make_battery_of_today(scene: Scene) -> str:
     body = {
         "name": "Iller",
         "start": midnight.isoformat(),
-        "end": (midnight + timedelta(days=2)).isoformat(),
+        "end": (midnight + timedelta(days=1)).isoformat(),
         "deliveryZone": "TenneT",
         "ratedChargePower": 2000,
         "ratedDischargePower": 2000,

@@ -87,7 +87,7 @@ def trader_facts(scene: Scene) -> Iterator[Fact]:
     for name in ("won", "lost", "long"):
         auction = reader.get(f"/auctions/{scene.auctions[name]}")
         bids = reader.get(f"/auctions/{scene.auctions[name]}/bids")
-        price = bids[-1]["price"] if auction["currentBid"] is None else auction["currentBid"]["price"]
+        price = auction.get("currentBid", bids[-1])["price"]
         yield f"/auctions/{scene.auctions[name]}", within("table.bids"), decimal(price, 2)
 
 

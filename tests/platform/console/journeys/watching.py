@@ -9,6 +9,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import ConsoleMessage, Page, Request, StorageState, expect
 from tests.people import PASSWORD
 
+DESK = (1440, 900)
+"""Width and height of a window at a desk."""
+
 VIOLATIONS = """
 window.policyViolations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -193,6 +196,7 @@ class Tab:
             return False
         await page.unroute_all(behavior="ignoreErrors")
         await page.emulate_media(color_scheme="light")
+        await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
         entries = [entry for origin in kept.get("origins", []) for entry in origin["localStorage"]]
         await page.goto("/health/live")  # of the same origin, and without the console, which would go on writing
         await page.evaluate(RESTORE, entries)
