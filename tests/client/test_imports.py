@@ -86,6 +86,11 @@ class TestImport:
         assert json.loads(first.out)["inserted"] == 3, first.err
         again = await signed_in("import", "prices", str(tmp_path / "prices.parquet"), "--json")
         assert json.loads(again.out)["unchanged"] == 3, again.err
+        by_the_clock = "start;price\n" + "".join(f"2026-11-01 0{hour}:00;1.234,56\n" for hour in (1, 2, 3))
+        options = ("--series", "IDA1_DE_LU", "--zone", "Europe/Berlin", "--minutes", "60")
+        third = await signed_in("import", "prices", "-", "--json", *options, typed=by_the_clock)
+        assert third.code == 0, third.err
+        assert json.loads(third.out)["unchanged"] == 3
 
     async def test_finds_settled_prices_that_are_not_the_published_ones(
         self, signed_in: Terminal, operator: httpx2.AsyncClient, asset: UUID, tmp_path: Path

@@ -75,7 +75,8 @@ class TestAcknowledgements:
         assert [entry["title"] for entry in entries] == logged
         assert all("4,100 kW measured" in entry["description"] for entry in entries)
         told = await yard.edge.pool.fetchval(
-            """select count(*) from (select type, subject from event union all select type, subject from event_outbox) e
+            """select count(distinct e.id)
+               from (select id, type, subject from event union all select event_id, type, subject from event_outbox) e
                where e.type = $1 and e.subject = $2""",
             event,
             f"physical-assets/{battery}",

@@ -6,9 +6,12 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -30,6 +33,19 @@ from gridloom.platform.http.responses import JSON
 from gridloom.settlements.model import NET_OFFS
 from gridloom.settlements.rules import read_columns
 
+FORKING_WORKER = """
+import asyncio, sys
+from pathlib import Path
+from gridloom.platform.http.long_bodies.decoder_process import run_in_subprocess, start_fork_server
+
+def list_files(body):
+    return [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+
+with open(sys.argv[1], "w") as held:
+    start_fork_server()
+    print(held.name in asyncio.run(run_in_subprocess(None, list_files, b"")))
+"""
+"""Asks one of its forks whether it has a file that it holds itself."""
 ASSET = "0197a5c0-0000-7000-8000-000000000001"
 
 
@@ -88,6 +104,10 @@ class TestALongBody:
         with pytest.raises(PayloadTooLarge):
             await run_in_subprocess(None, end, b"x" * 1_000_000)
         assert len(await run_in_subprocess(None, count_bytes, b"abc", times=1)) == 3
+
+    def test_is_read_without_the_files_and_sockets_of_the_worker(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-c", FORKING_WORKER, str(tmp_path / "held")]
+        assert subprocess.check_output(command, text=True, timeout=60) == "False\n"
 
     async def test_may_take_several_times_its_size(self, forker: int) -> None:
         assert await run_in_subprocess(None, take_some_memory, b"x" * 60_000_000) == MAX_MEMORY_BYTES // 2
