@@ -1,7 +1,9 @@
 """Two simulated days, played by the sandbox's simulator from one seed, and whether two databases lived them alike.
 
 What is compared has neither ids nor real times: settled facts, results of auctions, events by organisation, type and
-quarter-hour, and the runs of delivery. Begin on a new database: recurring jobs of one in use may be due later.
+quarter-hour, and what the runs of delivery came to in each quarter-hour. How many runs that took is left out: what asks
+for one at the same simulated moment, a gate and drift at noon, shares it or not as the machine's pace has it. Begin on
+a new database: recurring jobs of one in use may be due later.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ FACTS = ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "
 DECIMALS = 6
 COMPUTED = "COMPUTED"
 """Facts that follow from others, made by jobs on the real clock: at which simulated moment, the machine's pace says."""
+_FOLLOWS_RUNS = "dispatch.updated"
+_OF_ONE_RUN = ("start", "changedDispatches")
 _OF_ONE_DATABASE = ("assetID", "tradeID", "contractID", "recordedAt", "version", "id", "solverSeconds")
 
 
@@ -169,7 +173,7 @@ def _gather_facts(operator: Client, database: str, start: datetime, end: datetim
             if row["origin"] != COMPUTED and datetime.fromisoformat(row["recordedAt"]) < end
         )
     runs = _read_pages(operator, "/delivery/runs", start=start.isoformat(), end=end.isoformat())
-    facts["delivery runs"] = Counter(_describe_row("", {**run, "time": _round_time(run["time"])}) for run in runs)
+    facts["delivery runs"] = Counter(_describe_last_runs(runs))
     facts["events"] = asyncio.run(_count_events(database, organisations, end))
     return facts
 
@@ -205,13 +209,23 @@ def _round_time(moment: str) -> str:
     return floor_to_period(datetime.fromisoformat(moment)).isoformat()
 
 
+def _describe_last_runs(runs: list[dict[str, Any]]) -> list[str]:
+    """Of each quarter-hour and zone the last."""
+    last = {(_round_time(run["time"]), str(run["zones"])): run for run in sorted(runs, key=lambda one: one["time"])}
+    return [
+        _describe_row(moment, {name: value for name, value in run.items() if name not in ("time", *_OF_ONE_RUN)})
+        for (moment, _), run in last.items()
+    ]
+
+
 async def _count_events(database: str, organisations: Mapping[str, str], end: datetime) -> Counter[str]:
     connection = await asyncpg.connect(database)
     try:
         rows = await connection.fetch("select organisation_id, type, time from event where time < $1", end)
     finally:
         await connection.close()
-    return Counter(
+    counted = Counter(
         f"{organisations[str(row['organisation_id'])]} {row['type']} {floor_to_period(row['time']).isoformat()}"
         for row in rows
     )
+    return Counter({name: 1 if f" {_FOLLOWS_RUNS} " in name else count for name, count in counted.items()})
