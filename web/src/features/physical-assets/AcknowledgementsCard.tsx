@@ -5,7 +5,7 @@ import type { Span } from '../../shared/time/marketDay'
 import { quarter, timeS } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
-import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { type Acknowledgement, useAcknowledgements } from './data'
@@ -40,9 +40,9 @@ export function AcknowledgementsCard({ asset, today, isDispatched }: Props) {
       <Loaded query={acknowledged} skeleton={<SkeletonRows rows={3} height={32} />}>
         {(found) =>
           found.length === 0 ? (
-            <Empty title="Nothing acknowledged today">
-              A site with a gateway says of each quarter-hour whether it follows its dispatch.
-            </Empty>
+            <p className="card-body note">
+              Nothing yet. A site with a gateway says of each quarter-hour whether it follows.
+            </p>
           ) : (
             <Table columns={['Quarter-hour', 'Status', 'Reason', 'When']}>
               <tbody>
