@@ -105,8 +105,8 @@ class TestABattery:
             found = await read_battery(world, battery["id"], start, end)
             measured_at_ends = found["state_of_charge"][14::15]
             apart = measured_at_ends[:-1] - found["planned_soc"][1:]
-            is_calm = np.abs(found["reserve_power"]).max() == 0
-            assert np.abs(apart).max() < (2.5 if is_calm else 12.0), battery["name"]
+            is_calm = np.abs(found["reserve_power"]).max() == 0  # a fifth of the power, called for hours, is a quarter
+            assert np.abs(apart).max() < (2.5 if is_calm else 30.0), battery["name"]
 
 
 class TestATrader:

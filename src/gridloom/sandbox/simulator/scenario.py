@@ -106,10 +106,10 @@ class ZoneTerms:
 
 
 ZONES: Final[Mapping[str, ZoneTerms]] = {
-    FIFTY_HERTZ: ZoneTerms(0.90, "rheintal", 8),
-    AMPRION: ZoneTerms(0.90, "hanse", 9),
-    TENNET: ZoneTerms(0.88, "hanse", 10),
-    TRANSNET_BW: ZoneTerms(0.90, "neckar", 11),
+    FIFTY_HERTZ: ZoneTerms(0.84, "rheintal", 8),
+    AMPRION: ZoneTerms(0.86, "hanse", 9),
+    TENNET: ZoneTerms(0.84, "hanse", 10),
+    TRANSNET_BW: ZoneTerms(0.86, "neckar", 11),
 }
 
 
