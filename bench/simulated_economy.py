@@ -157,7 +157,7 @@ def _read_lots(operator: Client, start: datetime, end: datetime) -> Iterator[Lot
     for auction in _pages(operator, "/auctions"):
         item = auction["item"]
         first, last = datetime.fromisoformat(item["start"]), datetime.fromisoformat(item["end"])
-        if first < start or last > end:
+        if first < start or last > end or auction["status"] != "CLEARED":  # under an outage some are cancelled
             continue
         found = _get(operator, f"/auctions/{auction['id']}/results")
         if found["outcome"] != "ALLOCATED":
