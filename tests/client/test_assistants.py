@@ -109,7 +109,11 @@ async def an_auction(
     }
     made = await operator.post("/auctions", json=body)
     assert made.status_code == 201, made.text
-    return dict(made.json())
+    auction = dict(made.json())
+    async with asyncio.timeout(20):
+        while (await operator.get(f"/auctions/{auction['id']}")).json()["status"] != "RUNNING":
+            await asyncio.sleep(0.1)
+    return auction
 
 
 def server_of(key: str, address: str, *arguments: str) -> StdioServerParameters:

@@ -177,7 +177,7 @@ class TestReserves:
             tab.expect_refusal(422)
             await page.get_by_role("button", name="Place 2 bids").click()
             refused = page.get_by_role("alert").filter(has_text="1 bid placed; not taken:")
-            await expect(refused).to_contain_text(re.compile("Hürth.*16"))
+            await expect(refused).to_contain_text(re.compile(r"Hürth.* MW"))
             await expect(field).to_have_value("18@30")
             assert [await asyncio.to_thread(standing, scene.owner, one, day) for one in both] == [
                 {"NEGPOS_00_04": [(18_000, 30.0, None)]},
