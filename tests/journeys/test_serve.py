@@ -60,7 +60,10 @@ class TestServe:
             nonlocal figures
             with urlopen(f"http://127.0.0.1:{service.environment['GRIDLOOM_METRICS_PORT']}", timeout=60) as answer:
                 figures = answer.read().decode()
-            return f"gridloom_workers {len(service.workers())}.0\n" in figures
+            workers = service.workers()
+            memory = [f'gridloom_process_resident_memory_bytes{{pid="{worker.pid}"}}' for worker in workers]
+            wanted = [f"gridloom_workers {len(workers)}.0\n", f"gridloom_pool_max_connections {10 * len(workers)}.0\n"]
+            return all(one in figures for one in (*wanted, *memory))
 
         wait_until(are_complete)
         read = {name: float(value) for name, value in re.findall(r"^(gridloom\S+) (\S+)$", figures, re.MULTILINE)}
