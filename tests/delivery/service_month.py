@@ -49,9 +49,6 @@ class Findings:
     unfairness: list[float] = field(default_factory=list)
     battery_drift: float = 0.0
     zone_drift: float = 0.0
-    zone_drift_after_failures: float = 0.0
-    """On the day of an outage that was not announced and the one after it, besides what was not delivered: drift that
-    was to be sold meanwhile stays as well."""
     unexplained: float = 0.0
     unbalanced_kw: float = 0.0
     untraded_drift: float = 0.0
@@ -326,19 +323,12 @@ class ServiceMonth:
             # Placed at noon of the day before: what was not delivered since is in the batteries, and no more than that.
             noon = datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
             left = self._sum_undelivered_kwh((noon - self.start) // QUARTER, t) / sum(promised)
-            self._keep_zone_drift(day, abs(sum(drift) / sum(promised) - left))
+            self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift) / sum(promised) - left))
             # Until it is levelled it is in the failed battery alone; then each has its part.
             failed = {one.battery for one in self.outages if midnight - timedelta(hours=24) < one.end <= midnight}
             for b in set(range(3)) - failed:
                 beyond = max(drift[b] / promised[b] - max(left, 0.0), min(left, 0.0) - drift[b] / promised[b])
                 self.found.battery_drift = max(self.found.battery_drift, beyond)
-
-    def _keep_zone_drift(self, day: date, drift: float) -> None:
-        found = self.found
-        if any(self.days.index(day) - failed in (0, 1) for failed in (TRIP_DAY, RESERVE_DAY)):
-            found.zone_drift_after_failures = max(found.zone_drift_after_failures, drift)
-        else:
-            found.zone_drift = max(found.zone_drift, drift)
 
     def _sum_undelivered_kwh(self, first: int, end: int) -> float:
         """Energy that virtual stores gave, or took, and batteries did not."""
